@@ -1,0 +1,30 @@
+/**
+ * Every error that headgate itself raises, by its stable code, with what it means.
+ * A denial is never one of them: it is a value.
+ */
+export const errorCodes = {
+  HEADGATE_BAD_OPTION: 'An option has a value that cannot work; the message names option, value and fix.',
+  HEADGATE_UNKNOWN_OPTION: 'An option name is not known; the message names the nearest known one.',
+  HEADGATE_UNKNOWN_STRATEGY: 'No strategy of that name is built in or defined.',
+  HEADGATE_STRATEGY_EXISTS: 'A strategy of that name is already defined.',
+  HEADGATE_UNKNOWN_POLICY: 'A route names a policy that the plugin was not given.',
+  HEADGATE_POLICY_CLASH: 'Two policies share one name but not one rule.',
+  HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',
+  HEADGATE_BAD_COST: 'A cost is not a positive integer.',
+  HEADGATE_BAD_LIMIT: 'A limit or window function returned something that is not one.',
+  HEADGATE_MISUSE: 'The adapter was used in a way that would leave routes unprotected.'
+} as const
+
+/** A stable error code. */
+export type ErrorCode = keyof typeof errorCodes
+
+/** An error of headgate. `code` is stable across versions, the message is not. */
+export class HeadgateError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string) {
+    super(message)
+    this.name = 'HeadgateError'
+    this.code = code
+  }
+}
