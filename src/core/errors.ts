@@ -12,6 +12,7 @@ export const errorCodes = {
   HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',
   HEADGATE_BAD_COST: 'A cost is not a positive integer.',
   HEADGATE_BAD_LIMIT: 'A limit or window function returned something that is not one.',
+  HEADGATE_STORE_FULL: 'As many keys are blocked as the store keeps; its `maxKeys` is the bound.',
   HEADGATE_MISUSE: 'The adapter was used in a way that would leave routes unprotected.'
 } as const
 

@@ -1,0 +1,54 @@
+import { HeadgateError } from './errors.js'
+
+/** A source of time: whole milliseconds since the epoch. */
+export type Clock = () => number
+
+/** The default clock: the wall clock as it was at start, carried on by the monotonic one, so it never steps. */
+export const monotonicClock: Clock = () => Math.floor(performance.timeOrigin + performance.now())
+
+/**
+ * Time as one policy's keys see it, for clocks that may step back: a step of up to a window is as if time stood
+ * still, a longer one carries the keys' state over to the new time as it is. So nobody gets quota back, and
+ * nobody is locked out for longer than a window.
+ */
+export class SteadyTime {
+  /** How far the clock is behind the time that was last read, ms. Waits are longer by it. */
+  lag = 0
+  #latest = Number.NEGATIVE_INFINITY
+  #offset = 0
+  readonly #windowMs: number
+  readonly #aligned: boolean
+
+  constructor(windowMs: number, aligned: boolean) {
+    this.#windowMs = windowMs
+    this.#aligned = aligned
+  }
+
+  /** The steady time at the clock's `now`; never less than what it was before, or a phase of the same window. */
+  read(now: number): number {
+    if (now >= this.#latest) {
+      this.#latest = now
+      this.lag = 0
+      return now + this.#offset
+    }
+    return this.#back(now)
+  }
+
+  #back(now: number): number {
+    const step = this.#latest - now
+    const latest = this.#latest + this.#offset
+    if (step <= this.#windowMs) {
+      this.lag = step
+      return latest
+    }
+    if (Number.isNaN(step))
+      throw new HeadgateError('HEADGATE_BAD_OPTION', `\`now\` returned ${now}: it must return milliseconds`)
+    const target = this.#aligned
+      ? Math.floor(latest / this.#windowMs) * this.#windowMs + (now % this.#windowMs)
+      : latest
+    this.#latest = now
+    this.#offset = target - now
+    this.lag = 0
+    return target
+  }
+}

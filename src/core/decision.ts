@@ -1,0 +1,103 @@
+import type { Policy } from './policy.js'
+
+/** The answer to one request. All times are whole milliseconds from the instant of the decision. */
+export interface Decision {
+  /** The whole cost was admitted and charged. A denied request is charged nothing, in no tier. */
+  readonly allowed: boolean
+  /** The largest cost that a fresh key is admitted. */
+  readonly limit: number
+  /** The largest cost that a request at this same instant, after this decision, would be admitted. */
+  readonly remaining: number
+  /** 0 if allowed; otherwise the wait after which the same request is admitted, or `Infinity` if it never is. */
+  readonly retryAfterMs: number
+  /** The wait after which, with nothing in between, `remaining` is `limit` again. */
+  readonly resetMs: number
+  /** How long a leaky bucket asks to hold this request back. Only strategies that shape traffic give it. */
+  readonly delayMs?: number
+  /** The policy that this answer is of: of several tiers, the one closest to its limit. Not an own property. */
+  readonly policy: Policy
+  /** Each tier's own answer, in the order of configuration. An own property only where there are several. */
+  readonly tiers: readonly Decision[]
+}
+
+/** Where a strategy writes its answer: a `Float64Array` with these four places. */
+export const Answer = { remaining: 0, retryAfterMs: 1, resetMs: 2, delayMs: 3 } as const
+
+/** How many places an answer has. */
+export const answerSize = 4
+
+/** Makes one tier's decision from what its strategy wrote; `shaped` is false for a mere look. */
+export type DecisionMaker = (
+  allowed: boolean,
+  limit: number,
+  answer: Float64Array,
+  shaped: boolean
+) => Decision
+
+/**
+ * A maker of plain five-field decisions for one policy. What is the same for every decision of a policy
+ * stands on the prototype, so that a decision costs its five numbers and nothing else.
+ */
+export function decisionMaker(policy: Policy): DecisionMaker {
+  class Decision {
+    declare readonly policy: Policy
+    readonly allowed: boolean
+    readonly limit: number
+    readonly remaining: number
+    readonly retryAfterMs: number
+    readonly resetMs: number
+
+    constructor(allowed: boolean, limit: number, answer: Float64Array) {
+      this.allowed = allowed
+      this.limit = limit
+      this.remaining = answer[Answer.remaining]!
+      this.retryAfterMs = answer[Answer.retryAfterMs]!
+      this.resetMs = answer[Answer.resetMs]!
+    }
+
+    get tiers(): readonly Decision[] {
+      return [this]
+    }
+  }
+  Object.defineProperty(Decision.prototype, 'policy', { value: policy })
+  if (!policy.strategy.shapes) return (allowed, limit, answer) => new Decision(allowed, limit, answer)
+  return (allowed, limit, answer, shaped) => {
+    const decision = new Decision(allowed, limit, answer)
+    return shaped ? Object.assign(decision, { delayMs: allowed ? answer[Answer.delayMs]! : 0 }) : decision
+  }
+}
+
+/**
+ * The one answer for several tiers: allowed if all allow it, the wait is the longest of those that deny, and
+ * what is reported is the tier with the least remaining (ties: denied first, then the longest wait, then the
+ * order of configuration), as draft-ietf-httpapi-ratelimit-headers-06 §4 asks.
+ */
+export function combine(tiers: readonly Decision[]): Decision {
+  const reported = tightest(tiers)
+  let retryAfterMs = 0
+  let delayMs: number | undefined
+  for (const tier of tiers) {
+    retryAfterMs = Math.max(retryAfterMs, tier.retryAfterMs)
+    if (tier.delayMs !== undefined) delayMs = Math.max(delayMs ?? 0, tier.delayMs)
+  }
+  const allowed = tiers.every((tier) => tier.allowed)
+  const { limit, remaining, resetMs, policy } = reported
+  const decision = { allowed, limit, remaining, retryAfterMs, resetMs, policy, tiers }
+  return delayMs === undefined ? decision : { ...decision, delayMs: allowed ? delayMs : 0 }
+}
+
+/** The tier to report where only one can be. */
+export function tightest<T extends Pick<Decision, 'remaining' | 'allowed' | 'retryAfterMs'>>(
+  tiers: readonly T[]
+): T {
+  let best = tiers[0]!
+  for (const tier of tiers) {
+    if (
+      tier.remaining < best.remaining ||
+      (tier.remaining === best.remaining &&
+        (best.allowed !== tier.allowed ? best.allowed : tier.retryAfterMs > best.retryAfterMs))
+    )
+      best = tier
+  }
+  return best
+}

@@ -1,0 +1,181 @@
+import type { Clock } from './clock.js'
+import { combine, type Decision, type DecisionMaker, decisionMaker } from './decision.js'
+import { type Duration, durationMs } from './duration.js'
+import { HeadgateError } from './errors.js'
+import { shown } from './options.js'
+import { type Policy, withLimit } from './policy.js'
+import { Charge, type Counters, Verdict } from './store.js'
+
+/** A key: text, or a number taken as its text. */
+export type Key = string | number
+
+/** Decides, synchronously, who is admitted. */
+export interface Limiter {
+  /** The validated policies, in the order of configuration. */
+  readonly policies: readonly Policy[]
+  /**
+   * Decides one request of `cost` units and charges it if all policies admit it.
+   * @throws HeadgateError `HEADGATE_BAD_KEY`, `HEADGATE_BAD_COST`; never for a denial
+   */
+  consume(key: Key, cost?: number): Decision
+  /** What `consume(key)` would answer, without charging: `remaining` and `resetMs` are as they stand. */
+  peek(key: Key): Decision
+  /**
+   * Gives back units, never above full. Units that were charged in a window that has ended are gone with it:
+   * `chargedAt` (ms on the limiter's clock; now if left out) says when they were.
+   */
+  refund(key: Key, cost?: number, chargedAt?: number): void
+  /** Forgets a key: its next request is its first. Lifts a block. */
+  reset(key: Key): void
+  /**
+   * Denies a key for `duration`, ms or text; `Infinity` until `reset`. Its allowance is fresh afterwards.
+   * @throws HeadgateError `HEADGATE_STORE_FULL` where as many keys are blocked as the store keeps
+   */
+  block(key: Key, duration: Duration): void
+  /** How many keys owe something now. Walks the whole table: for tests and dashboards, not for each request. */
+  size(): number
+}
+
+/** The parts that a limiter is made of. */
+export interface LimiterParts {
+  readonly policies: readonly Policy[]
+  readonly counters: Counters
+  readonly now: Clock
+  readonly countDenied: boolean
+  /** 0: denied keys are not blocked. */
+  readonly blockMs: number
+}
+
+/** Variants of a policy that are kept; more distinct limits than these are made anew. */
+const maxVariants = 1000
+
+/** The limiter itself, with what the HTTP gate needs beyond the public face. */
+export class PolicyLimiter implements Limiter {
+  readonly policies: readonly Policy[]
+  readonly now: Clock
+  /** True where the last decision was of a blocked key. */
+  wasBlocked = false
+  readonly #counters: Counters
+  readonly #makers = new Map<Policy, DecisionMaker>()
+  readonly #maker: DecisionMaker
+  readonly #charge: Charge
+  readonly #blockMs: number
+  readonly #variants: readonly Map<unknown, Policy>[]
+
+  constructor(parts: LimiterParts) {
+    this.policies = parts.policies
+    this.now = parts.now
+    this.#counters = parts.counters
+    this.#maker = this.#makerOf(parts.policies[0]!)
+    this.#charge = parts.countDenied ? Charge.always : Charge.admitted
+    this.#blockMs = parts.blockMs
+    this.#variants = parts.policies.map(() => new Map())
+  }
+
+  consume(key: Key, cost = 1): Decision {
+    return this.take(key, cost, this.now(), this.policies)
+  }
+
+  peek(key: Key): Decision {
+    const verdict = this.#counters.decide(keyText(key), 1, this.now(), this.policies, Charge.none)
+    return this.#answer(verdict, this.policies, false)
+  }
+
+  refund(key: Key, cost = 1, chargedAt?: number): void {
+    const now = this.now()
+    this.#counters.refund(keyText(key), checkCost(cost), now, this.policies, chargedAt ?? now)
+  }
+
+  reset(key: Key): void {
+    this.#counters.reset(keyText(key))
+  }
+
+  block(key: Key, duration: Duration): void {
+    const blockMs = duration === Number.POSITIVE_INFINITY ? duration : durationMs('duration', duration)
+    if (!this.#counters.block(keyText(key), blockMs, this.now()))
+      throw new HeadgateError(
+        'HEADGATE_STORE_FULL',
+        'As many keys are blocked as the store keeps: raise its `maxKeys`.'
+      )
+  }
+
+  size(): number {
+    return this.#counters.size(this.now())
+  }
+
+  /** Decides at a given time, under `policies` that may be variants of the limiter's own. */
+  take(key: Key, cost: number, now: number, policies: readonly Policy[]): Decision {
+    const text = keyText(key)
+    const verdict = this.#counters.decide(text, checkCost(cost), now, policies, this.#charge)
+    if (verdict === Verdict.denied && this.#blockMs > 0) return this.#penalise(text, cost, now, policies)
+    return this.#answer(verdict, policies, true)
+  }
+
+  /** Charges units that are spent already, as far as anything is left. */
+  chargeAnyway(key: Key, cost: number, now: number, policies: readonly Policy[]): Decision {
+    const verdict = this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.always)
+    return this.#answer(verdict, policies, true)
+  }
+
+  /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
+  withLimits(limits: readonly unknown[]): readonly Policy[] {
+    return this.policies.map((policy, i) =>
+      limits[i] === undefined || limits[i] === policy.limit
+        ? policy
+        : this.#variant(policy, this.#variants[i]!, limits[i])
+    )
+  }
+
+  #variant(policy: Policy, variants: Map<unknown, Policy>, limit: unknown): Policy {
+    let variant = variants.get(limit)
+    if (!variant) {
+      variant = withLimit(policy, limit)
+      if (variants.size >= maxVariants) variants.clear()
+      variants.set(limit, variant)
+    }
+    return variant
+  }
+
+  /** Blocks a key that was denied; its allowance is fresh once the block ends. */
+  #penalise(key: string, cost: number, now: number, policies: readonly Policy[]): Decision {
+    const isPossible = policies.every((policy) => cost <= policy.capacity)
+    if (!isPossible || !this.#counters.block(key, this.#blockMs, now))
+      return this.#answer(Verdict.denied, policies, true)
+    return this.#answer(this.#counters.decide(key, cost, now, policies, Charge.none), policies, true)
+  }
+
+  #answer(verdict: Verdict, policies: readonly Policy[], shaped: boolean): Decision {
+    this.wasBlocked = verdict === Verdict.blocked
+    const { answers } = this.#counters
+    if (policies.length > 1)
+      return combine(
+        policies.map((policy, i) =>
+          this.#makerOf(policy)(answers[i]![1] === 0, policy.capacity, answers[i]!, shaped)
+        )
+      )
+    const policy = policies[0]!
+    const make = policies === this.policies ? this.#maker : this.#makerOf(policy)
+    return make(verdict === Verdict.admitted, policy.capacity, answers[0]!, shaped)
+  }
+
+  #makerOf(policy: Policy): DecisionMaker {
+    let make = this.#makers.get(policy)
+    if (!make) {
+      make = decisionMaker(policy)
+      if (this.#makers.size >= maxVariants) this.#makers.clear()
+      this.#makers.set(policy, make)
+    }
+    return make
+  }
+}
+
+function keyText(key: unknown): string {
+  if (typeof key === 'string' && key !== '') return key
+  if (typeof key === 'number' && Number.isFinite(key)) return String(key)
+  throw new HeadgateError('HEADGATE_BAD_KEY', `A key is ${shown(key)}: give a non-empty text, or a number.`)
+}
+
+function checkCost(cost: unknown): number {
+  if (Number.isSafeInteger(cost) && (cost as number) > 0) return cost as number
+  throw new HeadgateError('HEADGATE_BAD_COST', `A cost is ${shown(cost)}: give a positive whole number.`)
+}

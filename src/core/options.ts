@@ -1,0 +1,91 @@
+import { HeadgateError } from './errors.js'
+
+/** What users of other limiters type first, and what it is called here. */
+const borrowed: Readonly<Record<string, string>> = {
+  max: 'limit',
+  points: 'limit',
+  total: 'limit',
+  requests: 'limit',
+  windowMs: 'window',
+  windowSec: 'window',
+  timeWindow: 'window',
+  duration: 'window',
+  ttl: 'window',
+  interval: 'window',
+  keyGenerator: 'key',
+  keyPrefix: 'name',
+  getTracker: 'key',
+  identifier: 'name',
+  algorithm: 'strategy',
+  handler: 'onLimited',
+  onExceeded: 'onLimited',
+  errorResponseBuilder: 'onLimited',
+  allowList: 'allow',
+  whitelist: 'allow',
+  blockList: 'deny',
+  ban: 'block',
+  blockDuration: 'block',
+  standardHeaders: 'headers',
+  legacyHeaders: 'headers',
+  skipSuccessfulRequests: 'countOnly',
+  skipFailedRequests: 'countOnly',
+  skipIf: 'skip',
+  dryRun: 'shadow',
+  reportOnly: 'shadow'
+}
+
+/** A value as an error message shows it: short, and never the value's own throwing code. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || value == null)
+    return String(value)
+  return Array.isArray(value) ? `an array of ${value.length}` : `a ${typeof value}`
+}
+
+/** An error about one option: its name, the value given, and what to write instead. */
+export function badOption(option: string, value: unknown, fix: string): HeadgateError {
+  return new HeadgateError('HEADGATE_BAD_OPTION', `\`${option}\` is ${shown(value)}: ${fix}`)
+}
+
+/**
+ * Refuses option names that are not known, so that a misspelt one never leaves a route unprotected.
+ * @throws HeadgateError `HEADGATE_UNKNOWN_OPTION`, with the near name where there is one
+ */
+export function checkNames(options: object, known: readonly string[], where: string): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue
+    const near = nearest(name, known)
+    const hint = near ? `did you mean \`${near}\`?` : `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
+    throw new HeadgateError('HEADGATE_UNKNOWN_OPTION', `\`${name}\` is no option of ${where}: ${hint}`)
+  }
+}
+
+/** The known name that was most likely meant, or undefined. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const alias = Object.hasOwn(borrowed, name) ? borrowed[name] : undefined
+  if (alias !== undefined && known.includes(alias)) return alias
+  let best: string | undefined
+  let least = Math.max(2, Math.floor(name.length / 3)) + 1
+  for (const candidate of known) {
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
+    if (distance < least) {
+      least = distance
+      best = candidate
+    }
+  }
+  return best
+}
+
+/** Levenshtein distance, for names of a few letters. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[b.length]!
+}

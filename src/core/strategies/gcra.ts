@@ -1,0 +1,39 @@
+import { checkProduct } from '../exact.js'
+import type { Rule, Strategy } from '../strategy.js'
+import { chargeDebt, checkDebt, refundDebt, wholeMs } from './debt.js'
+
+/**
+ * The generic cell rate algorithm (ITU-T I.371), in its virtual scheduling form.
+ * Promise: the same decisions as a token bucket.
+ * State: the theoretical arrival time, the instant at which all that was admitted is paid back. As a number of
+ * ms with a fraction it does not fit one double exactly (the ms alone take 41 bits), so whole ms and the
+ * fraction, in 1/limit ms, have a place each.
+ * Weakness: as the token bucket's.
+ */
+export const gcra: Strategy = {
+  name: 'gcra',
+  accepts: ['burst'],
+  slots: () => 2,
+  capacity: (rule) => rule.burst ?? rule.limit,
+  validate: (rule) => checkProduct(rule.burst ? 'burst' : 'limit', rule.capacity, rule.windowMs),
+
+  check: (state, at, rule, now, cost, out) => checkDebt(debtOf(state, at, rule, now), rule, cost, out),
+
+  charge(state, at, rule, now, cost, out) {
+    setArrival(state, at, rule, now, chargeDebt(debtOf(state, at, rule, now), rule, cost, out))
+  },
+
+  refund(state, at, rule, now, cost, chargedAt) {
+    setArrival(state, at, rule, now, refundDebt(debtOf(state, at, rule, now), rule, now, cost, chargedAt))
+  }
+}
+
+function debtOf(state: Float64Array, at: number, rule: Rule, now: number): number {
+  return now > state[at]! ? 0 : (state[at]! - now) * rule.limit + state[at + 1]!
+}
+
+function setArrival(state: Float64Array, at: number, rule: Rule, now: number, debt: number): void {
+  const whole = wholeMs(debt, rule)
+  state[at] = now + whole
+  state[at + 1] = debt - whole * rule.limit
+}

@@ -1,0 +1,80 @@
+import { checkProduct, divideDown, divideUp } from '../exact.js'
+import type { Rule, Strategy } from '../strategy.js'
+
+/**
+ * Promise: the count of this window plus the previous window's, weighted by how much of it a window that ends
+ * now still covers, stays within the limit.
+ * State: three numbers, `[window, current, previous]`; windows follow the clock.
+ * Weakness: it takes the previous window's units as spread evenly. Where they were not, the units within some
+ * window's length exceed the limit, by less than once the limit: at most `limit · (2 − 1/W)` for a window of W ms.
+ */
+export const slidingWindow: Strategy = {
+  name: 'sliding-window',
+  slots: () => 3,
+  aligned: () => true,
+  validate: (rule) => checkProduct('limit', rule.limit, rule.windowMs),
+
+  check(state, at, rule, now, cost, out) {
+    const { windowMs } = rule
+    const window = Math.floor(now / windowMs)
+    const ahead = (window + 1) * windowMs - now
+    const current = currentOf(state, at, window)
+    const previous = previousOf(state, at, window)
+    const room = roomOf(rule, current, previous, ahead)
+    const allowed = cost <= room
+    out[0] = room
+    out[1] = allowed ? 0 : waitFor(rule, current, previous, ahead, cost)
+    out[2] = resetOf(windowMs, current, previous, ahead)
+    return allowed
+  },
+
+  charge(state, at, rule, now, cost, out) {
+    const window = Math.floor(now / rule.windowMs)
+    const ahead = (window + 1) * rule.windowMs - now
+    const previous = previousOf(state, at, window)
+    const current = currentOf(state, at, window)
+    const charged = Math.max(current, Math.min(rule.limit, current + cost))
+    state[at] = window
+    state[at + 1] = charged
+    state[at + 2] = previous
+    out[0] = roomOf(rule, charged, previous, ahead)
+    out[2] = resetOf(rule.windowMs, charged, previous, ahead)
+  },
+
+  refund(state, at, rule, _now, cost, chargedAt) {
+    const age = state[at]! - Math.floor(chargedAt / rule.windowMs)
+    if (age !== 0 && age !== 1) return
+    const counter = at + 1 + age
+    state[counter] = Math.max(0, state[counter]! - cost)
+  }
+}
+
+function currentOf(state: Float64Array, at: number, window: number): number {
+  return state[at] === window ? state[at + 1]! : 0
+}
+
+function previousOf(state: Float64Array, at: number, window: number): number {
+  return state[at] === window ? state[at + 2]! : state[at] === window - 1 ? state[at + 1]! : 0
+}
+
+/** Units that fit now: the largest c with previous · ahead + (current + c) · W ≤ limit · W. */
+function roomOf(rule: Rule, current: number, previous: number, ahead: number): number {
+  const weight = previous === 0 ? 0 : divideUp(previous * ahead, rule.windowMs)
+  return Math.max(0, rule.limit - current - weight)
+}
+
+/** The wait in closed form: within this window as the previous one fades, or within the next as this one does. */
+function waitFor(rule: Rule, current: number, previous: number, ahead: number, cost: number): number {
+  const { limit, windowMs } = rule
+  const room = limit - current - cost
+  if (room >= 0) {
+    const covered = divideDown(room * windowMs, previous)
+    if (covered >= 1) return ahead - covered
+  }
+  const faded = current === 0 ? windowMs : divideDown((limit - cost) * windowMs, current)
+  return faded >= windowMs ? ahead : ahead + windowMs - faded
+}
+
+function resetOf(windowMs: number, current: number, previous: number, ahead: number): number {
+  return current > 0 ? ahead + windowMs : previous > 0 ? ahead : 0
+}

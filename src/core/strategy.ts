@@ -1,0 +1,53 @@
+/** The numbers that a strategy works with. */
+export interface Rule {
+  /** Units per window. */
+  readonly limit: number
+  /** Length of the window, ms. */
+  readonly windowMs: number
+  /** The largest cost that a fresh key is admitted; what `capacity` returned. */
+  readonly capacity: number
+  readonly burst?: number
+  readonly align?: 'clock' | 'first-request'
+  readonly delayAfter?: number
+}
+
+/** The options of a policy that not every strategy has a meaning for. */
+export type RuleOption = 'burst' | 'align' | 'delayAfter'
+
+/**
+ * An algorithm: arithmetic over the few numbers that a key has, and nothing else. It keeps no state of its own,
+ * reads no clock and allocates nothing. A store calls it with the key's numbers at `state[at]` and up.
+ *
+ * What must hold:
+ * - zero is new: a bucket of zeros means "never seen", so keep what is owed, not what is left;
+ * - once `resetMs` has passed, a bucket answers as one of zeros does;
+ * - `check` writes nothing into `state`; `now` never goes back for a bucket; the same call gives the same answer.
+ */
+export interface Strategy {
+  /** The name that policies know it by. */
+  readonly name: string
+  /** Which of the options `burst`, `align` and `delayAfter` it has a meaning for; none if left out. */
+  readonly accepts?: readonly RuleOption[]
+  /** How many numbers a key needs. */
+  slots(rule: Rule): number
+  /** The largest cost that a fresh key is admitted; `rule.limit` if left out. */
+  capacity?(rule: Omit<Rule, 'capacity'>): number
+  /** Refuses rules that its arithmetic cannot hold exactly, by throwing. */
+  validate?(rule: Rule): void
+  /** True where its windows follow the clock (not the key), so that a stepped clock keeps their phase. */
+  aligned?(rule: Rule): boolean
+  /** True if it writes `out[3]`, a delay. */
+  readonly shapes?: boolean
+  /**
+   * Would `cost` (1 to capacity) be admitted now? Writes `out[0]` remaining, `out[1]` the wait in ms (0 if
+   * admitted), `out[2]` ms until remaining is capacity; all as the bucket stands, before any charge.
+   */
+  check(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): boolean
+  /**
+   * Charges `cost`, whether it was admitted or not, never past full, and writes `out[0]` and `out[2]` as they
+   * are after it (and `out[3]`, if it shapes).
+   */
+  charge(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): void
+  /** Gives back up to `cost` units that were charged at `chargedAt`, never above full; a no-op if left out. */
+  refund?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, chargedAt: number): void
+}

@@ -1,0 +1,119 @@
+const firstSize = 128
+
+/** Entries a bucket: above this a linear probe for an absent key grows long (about 8 steps here). */
+const maxLoad = 0.75
+
+/** Copies the numbers of one entry. */
+export type Mover = (from: Float64Array, at: number, to: Float64Array, target: number) => void
+
+/** Bytes that a key takes in a full table. */
+export function bytesPerKey(slots: number): number {
+  return ((slots + 1) * 8) / maxLoad
+}
+
+/**
+ * An open-addressing table from 64-bit fingerprints to a few numbers each. Everything stands in one buffer: an
+ * entry is its fingerprint (8 bytes) and its numbers (8 bytes each), so that a look-up touches one place.
+ * Linear probing; removal shifts entries back, so there are no tombstones.
+ */
+export class Table {
+  /** The numbers; those of the entry at `place` begin at `place * stride + 1`. */
+  cells: Float64Array = new Float64Array(0)
+  /** Numbers an entry, its fingerprint included. */
+  readonly stride: number
+  /** Entries in use. */
+  used = 0
+  /** Buckets, used or not. */
+  size = 0
+  #words: Int32Array = new Int32Array(0)
+  #scale = 0
+  readonly #wordStride: number
+  readonly #maxSize: number
+
+  constructor(slots: number, maxKeys: number, firstKeys = 0) {
+    this.stride = slots + 1
+    this.#wordStride = this.stride * 2
+    this.#maxSize = Math.max(2, Math.ceil(maxKeys / maxLoad))
+    this.#allocate(Math.min(this.#maxSize, Math.max(firstSize, Math.ceil(firstKeys / maxLoad))))
+  }
+
+  /** True if one more entry would make probes long. */
+  get isCrowded(): boolean {
+    return this.used >= this.size * maxLoad
+  }
+
+  get canGrow(): boolean {
+    return this.size < this.#maxSize
+  }
+
+  /** The place of a fingerprint, or -1. */
+  find(low: number, high: number): number {
+    const words = this.#words
+    const step = this.#wordStride
+    let place = ((high >>> 0) * this.#scale) >>> 0
+    for (let at = place * step; ; at = place * step) {
+      const first = words[at]!
+      const second = words[at + 1]!
+      if (first === low && second === high) return place
+      if (first === 0 && second === 0) return -1
+      if (++place === this.size) place = 0
+    }
+  }
+
+  /** Adds a fingerprint that is not there; its numbers are zeros. There must be a free bucket. */
+  insert(low: number, high: number): number {
+    let place = this.#home(high)
+    while (this.isUsed(place)) if (++place === this.size) place = 0
+    this.#words[place * this.#wordStride] = low
+    this.#words[place * this.#wordStride + 1] = high
+    this.used++
+    return place
+  }
+
+  isUsed(place: number): boolean {
+    const at = place * this.#wordStride
+    return this.#words[at] !== 0 || this.#words[at + 1] !== 0
+  }
+
+  /** Removes the entry at a place. Another may stand there afterwards. */
+  remove(place: number): void {
+    const { stride, size } = this
+    let hole = place
+    for (let next = (hole + 1) % size; this.isUsed(next); next = (next + 1) % size) {
+      const home = this.#home(this.#words[next * this.#wordStride + 1]!)
+      if ((next - home + size) % size < (next - hole + size) % size) continue
+      this.cells.copyWithin(hole * stride, next * stride, (next + 1) * stride)
+      hole = next
+    }
+    this.cells.fill(0, hole * stride, (hole + 1) * stride)
+    this.used--
+  }
+
+  /**
+   * A table of the entries that are not `isSpent`, with twice the buckets that they need.
+   * `move` copies an entry's numbers, from a place in the old cells to one in the new.
+   */
+  rebuilt(slots: number, maxKeys: number, isSpent: (at: number) => boolean, move: Mover): Table {
+    const kept: number[] = []
+    for (let place = 0; place < this.size; place++)
+      if (this.isUsed(place) && !isSpent(place * this.stride + 1)) kept.push(place)
+    const table = new Table(slots, Math.max(maxKeys, kept.length), 2 * kept.length)
+    for (const place of kept) {
+      const at = place * this.#wordStride
+      const target = table.insert(this.#words[at]!, this.#words[at + 1]!)
+      move(this.cells, place * this.stride + 1, table.cells, target * table.stride + 1)
+    }
+    return table
+  }
+
+  #home(high: number): number {
+    return ((high >>> 0) * this.#scale) >>> 0
+  }
+
+  #allocate(size: number): void {
+    this.size = size
+    this.#scale = size / 2 ** 32
+    this.cells = new Float64Array(size * this.stride)
+    this.#words = new Int32Array(this.cells.buffer)
+  }
+}
