@@ -29,10 +29,11 @@ export type LimiterOptions = (PolicyOptions & LimiterSettings & { readonly limit
 export const limiterSettingNames = ['store', 'now', 'countDenied', 'block'] as const
 
 /**
- * Reads the options into a limiter whose state lives in `fallback()` unless they name a store.
+ * Reads the options into a limiter whose state lives in `fallback()` unless they name a store. Without `mayShare` it
+ * keeps its counters to itself, whatever its policies are named.
  * @throws HeadgateError that names the option, the value and the fix
  */
-export function buildLimiter(options: LimiterOptions, fallback: () => Store): PolicyLimiter {
+export function buildLimiter(options: LimiterOptions, fallback: () => Store, mayShare = true): PolicyLimiter {
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
   const own = options.limits === undefined ? policyOptionNames : (['limits'] as const)
@@ -42,7 +43,7 @@ export function buildLimiter(options: LimiterOptions, fallback: () => Store): Po
   checkUnique(policies)
   const store = options.store ?? fallback()
   if (typeof store?.open !== 'function') throw badOption('store', store, 'give a store such as memoryStore()')
-  const named = (options.limits ?? [options]).every((tier) => tier.name !== undefined)
+  const named = mayShare && (options.limits ?? [options]).every((tier) => tier.name !== undefined)
   return new PolicyLimiter({
     policies,
     counters: store.open({ policies, named }),

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import { combine, type Decision, type DecisionMaker, decisionMaker } from './decision.js'
+import { Answer, combine, type Decision, type DecisionMaker, decisionMaker } from './decision.js'
 import { type Duration, durationMs } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { shown } from './options.js'
@@ -111,10 +111,13 @@ export class PolicyLimiter implements Limiter {
     return this.#answer(verdict, policies, true)
   }
 
-  /** Charges units that are spent already, as far as anything is left. */
-  chargeAnyway(key: Key, cost: number, now: number, policies: readonly Policy[]): Decision {
-    const verdict = this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.always)
-    return this.#answer(verdict, policies, true)
+  /** Charges units that are spent already, as far as anything is left. The answer counts as allowed. */
+  chargeAnyway(key: Key, cost: number, policies: readonly Policy[]): Decision {
+    const { answers } = this.#counters
+    const verdict = this.#counters.decide(keyText(key), checkCost(cost), this.now(), policies, Charge.always)
+    if (verdict === Verdict.blocked) return this.#answer(verdict, policies, false)
+    for (const answer of answers) answer[Answer.retryAfterMs] = 0
+    return this.#answer(Verdict.admitted, policies, false)
   }
 
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
@@ -150,7 +153,7 @@ export class PolicyLimiter implements Limiter {
     if (policies.length > 1)
       return combine(
         policies.map((policy, i) =>
-          this.#makerOf(policy)(answers[i]![1] === 0, policy.capacity, answers[i]!, shaped)
+          this.#makerOf(policy)(answers[i]![Answer.retryAfterMs] === 0, policy.capacity, answers[i]!, shaped)
         )
       )
     const policy = policies[0]!

@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Request, Response } from 'express'
+import { HeadgateError } from '../core/errors.js'
+import { Gate, type Next } from '../http/gate.js'
+import { type GateOptions, gatePlan } from '../http/options.js'
+import type { RequestRateLimit } from '../http/request-rate-limit.js'
+import { type ExpressRequest, expressPort } from './port.js'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What the latest limiter decided about this request. */
+      rateLimit?: RequestRateLimit
+    }
+  }
+}
+
+/** Options of `rateLimit`; functions get Express's own request and response. */
+export type RateLimitOptions = GateOptions<Request, Response>
+
+/** A middleware for an app, a router or a route, of Express 4 and 5. */
+export type RateLimitMiddleware = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void
+) => void
+
+/**
+ * A middleware that limits. Make it once, where the app is set up; used in several places it shares its counters,
+ * and a request that meets it twice is counted once.
+ * @example
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ * @throws HeadgateError that names the option, the value and the fix
+ */
+export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
+  // biome-ignore lint/complexity/noArguments: what Express passes to a middleware shows that the factory was not called
+  if (arguments.length > 1)
+    throw new HeadgateError(
+      'HEADGATE_MISUSE',
+      "`rateLimit` itself was used as a middleware: call it, app.use(rateLimit({ limit: 100, window: '1m' }))."
+    )
+  const plan = gatePlan(options, 'rateLimit') as never
+  const gate = new Gate<ExpressRequest, ServerResponse>(plan, expressPort)
+  return (request, response, next) => gate.handle(request as ExpressRequest, response, next as Next)
+}
+
+export default rateLimit
+export { HeadgateError } from '../core/errors.js'
+export { ipKey } from '../http/address.js'
+export type { RequestRateLimit } from '../http/request-rate-limit.js'

@@ -1,0 +1,40 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TrustFunction } from '../http/client-address.js'
+import type { Port } from '../http/port.js'
+import type { RequestRateLimit } from '../http/request-rate-limit.js'
+
+/** What is used of an Express request. */
+export interface ExpressRequest extends IncomingMessage {
+  readonly app?: { get(name: string): unknown }
+  rateLimit?: RequestRateLimit
+}
+
+/** Express 4 and 5, and bare Node servers, which trust no proxy. */
+export const expressPort: Port<ExpressRequest, ServerResponse> = {
+  method: (request) => request.method ?? '',
+  header: (request, name) => request.headers[name],
+  socket: (request) => request.socket,
+  trust(request) {
+    const { app } = request
+    return app?.get('trust proxy') ? (app.get('trust proxy fn') as TrustFunction) : null
+  },
+  trustOption: 'trust proxy',
+  recordOf: (request) => request.rateLimit,
+  setRecord(request, record) {
+    request.rateLimit = record
+  },
+  getHeader: (response, name) => headerText(response.getHeader(name)),
+  setHeader: (response, name, value) => void response.setHeader(name, value),
+  removeHeader: (response, name) => response.removeHeader(name),
+  isSent: (response) => response.headersSent,
+  setStatus(response, status) {
+    response.statusCode = status
+  },
+  send: (response, body) => void response.end(body),
+  onFinish: (response, finished) => void response.once('finish', () => finished(response.statusCode)),
+  onClose: (response, closed) => void response.once('close', closed)
+}
+
+function headerText(value: number | string | readonly string[] | undefined): string | undefined {
+  return value === undefined ? undefined : Array.isArray(value) ? value.join(', ') : String(value)
+}

@@ -1,0 +1,67 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import fp from 'fastify-plugin'
+import type { RequestRateLimit } from '../http/request-rate-limit.js'
+import type { FastifyRouteLimit, RateLimitPluginOptions, RouteLimit } from './options.js'
+import { LimitScope } from './scope.js'
+import { warnOfTrustSetting } from './trust-setting.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the latest limiter decided about this request. */
+    rateLimit: RequestRateLimit | null
+  }
+  interface FastifyInstance {
+    /** A hook that limits one route: `{ preHandler: app.limit({ limit: 5, window: '1m' }) }`. */
+    limit(options: FastifyRouteLimit | string): LimitHookFunction
+  }
+  interface FastifyContextConfig {
+    /** As the route option `limit`; also seen on routes that are declared before the plugin has loaded. */
+    limit?: RouteLimit | undefined
+  }
+  interface RouteShorthandOptions {
+    /** This route's own limit, `false` for none, or the name of one of the plugin's policies. */
+    limit?: RouteLimit | undefined
+  }
+  interface RouteOptions {
+    limit?: RouteLimit | undefined
+  }
+}
+
+/** A hook of Fastify that limits. */
+export type LimitHookFunction = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: HookHandlerDoneFunction
+) => void
+
+async function plugin(app: FastifyInstance, options: RateLimitPluginOptions): Promise<void> {
+  const scope = new LimitScope(options)
+  warnOfTrustSetting(app)
+  if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
+  const limit = (own: FastifyRouteLimit | string) => scope.hookFor(own)
+  if (app.hasDecorator('limit')) app.limit = limit
+  else app.decorate('limit', limit)
+  app.addHook('onRoute', (route) => scope.claimRoute(route))
+  app.addHook(scope.hook as 'onRequest', (request, reply, done) => scope.handle(request, reply, done))
+}
+
+/**
+ * The plugin. It limits every route of the scope that it is registered in, and 404s there, whenever those routes
+ * were declared.
+ * @example
+ * await app.register(rateLimit, { limit: 100, window: '1m' })
+ * app.get('/export', { limit: { limit: 5, window: '1m', key: 'user' } }, handler)
+ */
+export const rateLimit = fp(plugin, { fastify: '5.x', name: 'headgate' })
+
+export default rateLimit
+export { HeadgateError } from '../core/errors.js'
+export { ipKey } from '../http/address.js'
+export type { RequestRateLimit } from '../http/request-rate-limit.js'
+export type {
+  FastifyRouteLimit,
+  LimitHook,
+  LimitPolicies,
+  RateLimitPluginOptions,
+  RouteLimit
+} from './options.js'

@@ -1,0 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Port } from '../http/port.js'
+import { trustOf } from './trust.js'
+
+/** Fastify 5. Headers go through the reply, so that later hooks see them. */
+export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
+  method: (request) => request.raw.method ?? '',
+  header: (request, name) => request.headers[name],
+  socket: (request) => request.raw.socket,
+  trust: trustOf,
+  trustOption: 'trustProxy',
+  recordOf: (request) => request.rateLimit ?? undefined,
+  setRecord(request, record) {
+    request.rateLimit = record
+  },
+  getHeader: (reply, name) => headerText(reply.getHeader(name)),
+  setHeader: (reply, name, value) => void reply.header(name, value),
+  removeHeader: (reply, name) => void reply.removeHeader(name),
+  isSent: (reply) => reply.raw.headersSent,
+  setStatus: (reply, status) => void reply.code(status),
+  // As bytes: Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3).
+  send: (reply, body) => void reply.send(Buffer.from(body)),
+  onFinish: (reply, finished) => void reply.raw.once('finish', () => finished(reply.raw.statusCode)),
+  onClose: (reply, closed) => void reply.raw.once('close', closed)
+}
+
+function headerText(value: number | string | string[] | undefined): string | undefined {
+  return value === undefined ? undefined : Array.isArray(value) ? value.join(', ') : String(value)
+}

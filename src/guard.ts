@@ -1,0 +1,42 @@
+import type { Duration } from './core/duration.js'
+import type { StrategyName } from './core/policy.js'
+import type { Strategy } from './core/strategy.js'
+import { expressPort } from './express/port.js'
+import { fastifyPort } from './fastify/port.js'
+import { Gate, type Next } from './http/gate.js'
+import type { KeySpec } from './http/key.js'
+import { type GateOptions, gatePlan } from './http/options.js'
+
+/** A handler that is a middleware to Express and a hook to Fastify. */
+export type GuardHandler = (request: object, response: object, next: (error?: Error) => void) => void
+
+/**
+ * Limits in one line, for a route of either framework.
+ * @example
+ * app.post('/login', guard.limit('ip', 5, '15m', 'sliding-log'), login)                  // Express
+ * app.post('/login', { onRequest: guard.limit('ip', 5, '15m', 'sliding-log') }, login)   // Fastify
+ */
+export const guard = {
+  /**
+   * @param key who is charged
+   * @param limit units per window
+   * @param window its length, ms or text
+   * @param strategy `'fixed-window'` if left out
+   * @throws HeadgateError that names the option, the value and the fix
+   */
+  limit(
+    key: KeySpec<object>,
+    limit: number,
+    window: Duration,
+    strategy?: StrategyName | Strategy
+  ): GuardHandler {
+    const options: GateOptions<object, object> = { key, limit, window, strategy }
+    const plan = gatePlan(options, 'guard.limit') as never
+    const express = new Gate(plan, expressPort)
+    const fastify = new Gate(plan, fastifyPort)
+    return (request, response, next) => {
+      const gate = 'raw' in request ? fastify : express
+      gate.handle(request as never, response as never, next as Next)
+    }
+  }
+}

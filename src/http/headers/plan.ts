@@ -1,0 +1,69 @@
+import { HeadgateError } from '../../core/errors.js'
+import { shown } from './nearest-name.js'
+import type { Quota } from './quota.js'
+import { delaySeconds, httpDate, type RetryAfterFormat } from './retry-after.js'
+import type { HeaderStyle } from './style.js'
+import { type HeaderStyleName, stylesOf } from './style-names.js'
+
+/** Which fields a response carries, fixed at construction. One plan holds the caches of its styles. */
+export interface HeaderPlan {
+  /** Canonical names of the quota fields, in the order of `fill`; Retry-After is not among them. */
+  readonly fields: readonly string[]
+  /** All fields and Retry-After, for Access-Control-Expose-Headers. */
+  readonly exposed: readonly string[]
+  /** Writes the value of `fields[i]` into `out[i]`, '' where the field is absent. `nowMs`: epoch ms. */
+  fill(tiers: readonly Quota[], nowMs: number, out: string[]): void
+  /** The Retry-After value, '' if there is none (H7). `nowMs`: epoch ms, read by `http-date` only. */
+  retryAfter(tiers: readonly Quota[], nowMs: number): string
+}
+
+/** How a plan writes what is not a matter of style. */
+export interface HeaderPlanOptions {
+  /** Form of Retry-After; `delay-seconds` unless said, which needs no clock. */
+  readonly retryAfterFormat?: RetryAfterFormat
+}
+
+/**
+ * The plan for one style, or for several that share no field (H13: legacy beside any, never two drafts).
+ * Throws HEADGATE_BAD_OPTION for an unknown style, a combination that cannot work, an unknown format.
+ *
+ * @example headerPlan(['x-ratelimit-delta', 'draft-11'])
+ */
+export function headerPlan(
+  styles: HeaderStyleName | readonly HeaderStyleName[],
+  options: HeaderPlanOptions = {}
+): HeaderPlan {
+  const format: unknown = options.retryAfterFormat ?? 'delay-seconds'
+  if (format !== 'delay-seconds' && format !== 'http-date') {
+    const message = `\`retryAfterFormat\` is ${shown(format)}: give 'delay-seconds' or 'http-date'`
+    throw new HeadgateError('HEADGATE_BAD_OPTION', message)
+  }
+  return new StylePlan(stylesOf(styles), format)
+}
+
+class StylePlan implements HeaderPlan {
+  readonly fields: readonly string[]
+  readonly exposed: readonly string[]
+  readonly #styles: readonly HeaderStyle[]
+  readonly #dated: boolean
+
+  constructor(styles: readonly HeaderStyle[], format: RetryAfterFormat) {
+    this.fields = Object.freeze(styles.flatMap((style) => style.fields))
+    this.exposed = Object.freeze([...this.fields, 'Retry-After'])
+    this.#styles = styles
+    this.#dated = format === 'http-date'
+  }
+
+  fill(tiers: readonly Quota[], nowMs: number, out: string[]): void {
+    let at = 0
+    for (let i = 0; i < this.#styles.length; i++) {
+      const style = this.#styles[i]!
+      style.fill(tiers, nowMs, out, at)
+      at += style.fields.length
+    }
+  }
+
+  retryAfter(tiers: readonly Quota[], nowMs: number): string {
+    return this.#dated ? httpDate(tiers, nowMs) : delaySeconds(tiers)
+  }
+}

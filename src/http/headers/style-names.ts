@@ -1,0 +1,85 @@
+import { HeadgateError } from '../../core/errors.js'
+import { Draft03 } from './draft-03.js'
+import { Draft06 } from './draft-06.js'
+import { Draft07 } from './draft-07.js'
+import { Draft11 } from './draft-11.js'
+import { GitHubStyle, LegacyTrio } from './legacy.js'
+import { nearestName, shown } from './nearest-name.js'
+import type { HeaderStyle } from './style.js'
+
+/** A wire format by its version or dialect; `none` sends Retry-After only. */
+export type HeaderStyleName =
+  | 'draft-03'
+  | 'draft-04'
+  | 'draft-05'
+  | 'draft-06'
+  | 'draft-07'
+  | 'draft-08'
+  | 'draft-09'
+  | 'draft-10'
+  | 'draft-11'
+  | 'x-ratelimit-github'
+  | 'x-ratelimit-epoch'
+  | 'x-ratelimit-delta'
+  | 'x-rate-limit-twitter'
+  | 'none'
+
+const styles: Readonly<Record<HeaderStyleName, () => HeaderStyle>> = {
+  'draft-03': () => new Draft03(),
+  'draft-04': () => new Draft06('draft-04'),
+  'draft-05': () => new Draft06('draft-05'),
+  'draft-06': () => new Draft06('draft-06'),
+  'draft-07': () => new Draft07(),
+  'draft-08': () => new Draft11('draft-08'),
+  'draft-09': () => new Draft11('draft-09'),
+  'draft-10': () => new Draft11('draft-10'),
+  'draft-11': () => new Draft11('draft-11'),
+  'x-ratelimit-github': () => new GitHubStyle(),
+  'x-ratelimit-epoch': () =>
+    new LegacyTrio({ name: 'x-ratelimit-epoch', prefix: 'X-RateLimit', reset: 'epoch' }),
+  'x-ratelimit-delta': () =>
+    new LegacyTrio({ name: 'x-ratelimit-delta', prefix: 'X-RateLimit', reset: 'delta' }),
+  'x-rate-limit-twitter': () =>
+    new LegacyTrio({ name: 'x-rate-limit-twitter', prefix: 'X-Rate-Limit', reset: 'epoch' }),
+  none: () => ({ name: 'none', fields: Object.freeze([]), fill() {} })
+}
+
+/** Every style name, in the order of the documentation. */
+export const headerStyleNames: readonly HeaderStyleName[] = Object.freeze(
+  Object.keys(styles) as HeaderStyleName[]
+)
+
+const KNOWN = headerStyleNames.map((name) => `'${name}'`).join(', ')
+
+/**
+ * New instances of the styles named. Throws HEADGATE_BAD_OPTION for an unknown name, an empty list, and
+ * styles that cannot share a response (H13).
+ */
+export function stylesOf(named: HeaderStyleName | readonly HeaderStyleName[]): readonly HeaderStyle[] {
+  const names: readonly unknown[] = Array.isArray(named) ? named : [named]
+  if (names.length === 0) throw badHeaders('an empty list', "to send Retry-After only, give 'none'")
+  const made = names.map(styleOf)
+  for (let i = 1; i < made.length; i++) for (let j = 0; j < i; j++) refuseClash(made[j]!, made[i]!)
+  return made
+}
+
+function styleOf(name: unknown): HeaderStyle {
+  if (typeof name !== 'string') throw badHeaders(shown(name), `give a style name: ${KNOWN}`)
+  if (Object.hasOwn(styles, name)) return styles[name as HeaderStyleName]()
+  const near = nearestName(name, headerStyleNames)
+  throw badHeaders(shown(name), `did you mean '${near}'? Known are ${KNOWN}`)
+}
+
+function refuseClash(a: HeaderStyle, b: HeaderStyle): void {
+  const pair = `'${a.name}' with '${b.name}'`
+  if (a.name === 'none' || b.name === 'none') throw badHeaders(pair, "'none' stands alone")
+  if (a.name.startsWith('draft-') && b.name.startsWith('draft-')) {
+    throw badHeaders(pair, 'two drafts cannot share a response, keep one')
+  }
+  const shared = a.fields.find((field) => b.fields.includes(field))
+  if (shared !== undefined) throw badHeaders(pair, `both write ${shared}, keep one`)
+}
+
+function badHeaders(given: string, fix: string): HeadgateError {
+  return new HeadgateError('HEADGATE_BAD_OPTION', `\`headers\` is ${given}: ${fix}`)
+}

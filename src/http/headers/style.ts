@@ -1,0 +1,13 @@
+import type { Quota } from './quota.js'
+
+/** One wire format of the quota fields. Instances hold caches, so make one a plan. */
+export interface HeaderStyle {
+  readonly name: string
+  /** Canonical field names in the order of output. */
+  readonly fields: readonly string[]
+  /**
+   * Writes the field values for these tiers (configuration order) into `out[at + i]`, '' where the field is
+   * absent. `nowMs` is epoch ms and read by epoch styles only.
+   */
+  fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void
+}

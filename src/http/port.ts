@@ -1,0 +1,29 @@
+import type { PeerSocket, TrustFunction } from './client-address.js'
+import type { RequestRateLimit } from './request-rate-limit.js'
+
+/** What the gate needs of a framework. An adapter gives one; it is stateless and shared by all its gates. */
+export interface Port<Req, Res> {
+  method(request: Req): string
+  /** A request header by its lower-case name. */
+  header(request: Req, name: string): string | readonly string[] | undefined
+  socket(request: Req): PeerSocket | null | undefined
+  /** The framework's own trust in proxies; null where it trusts none. */
+  trust(request: Req): TrustFunction | null
+  /** How the framework's proxy setting is called, for warnings. */
+  readonly trustOption: string
+  /** What earlier limiters decided about this request. */
+  recordOf(request: Req): RequestRateLimit | undefined
+  setRecord(request: Req, record: RequestRateLimit): void
+  getHeader(response: Res, name: string): string | undefined
+  setHeader(response: Res, name: string, value: string): void
+  removeHeader(response: Res, name: string): void
+  /** True once the response's headers are on their way. */
+  isSent(response: Res): boolean
+  setStatus(response: Res, status: number): void
+  /** Ends the response with the status and headers that are set. */
+  send(response: Res, body: string): void
+  /** Calls back when the response was sent whole; not when the client went away before. */
+  onFinish(response: Res, finished: (status: number) => void): void
+  /** Calls back when the response ended or the client went away. */
+  onClose(response: Res, closed: () => void): void
+}

@@ -1,0 +1,107 @@
+import type { Decision } from '../core/decision.js'
+import type { PolicyLimiter } from '../core/limiter.js'
+import type { Policy } from '../core/policy.js'
+
+/** The gate that made a record, as the record sees it. */
+export interface Recorder {
+  /** True where its decisions are only reported, never enforced. */
+  readonly isShadow: boolean
+  /** Writes the headers of a response anew, if they are not sent yet. */
+  rewrite(record: RequestRateLimit): void
+}
+
+/** What a record is made of. */
+export interface RecordParts {
+  readonly recorder: Recorder
+  readonly response: unknown
+  readonly limiter: PolicyLimiter
+  readonly policies: readonly Policy[]
+  readonly key: string
+  readonly decidedAt: number
+  readonly decision: Decision
+  readonly cost: number
+  readonly previous: RequestRateLimit | undefined
+}
+
+/**
+ * What was decided about a request: `request.rateLimit`. Of several limiters on one request it is the latest;
+ * `previous` leads to the others.
+ */
+export class RequestRateLimit implements Decision {
+  /** Who was charged. */
+  readonly key: string
+  /** What an earlier limiter on the same request decided. */
+  readonly previous: RequestRateLimit | undefined
+  /** What headers carry as this request's partition key; set where the option `partitionKey` is. */
+  partitionKey: string | undefined = undefined
+  readonly #parts: RecordParts
+  #decision: Decision
+  #charged: number
+
+  constructor(parts: RecordParts) {
+    this.key = parts.key
+    this.previous = parts.previous
+    this.#parts = parts
+    this.#decision = parts.decision
+    this.#charged = parts.decision.allowed ? parts.cost : 0
+  }
+
+  /** True where the decision is only reported, never enforced. */
+  get shadow(): boolean {
+    return this.#parts.recorder.isShadow
+  }
+
+  get allowed(): boolean {
+    return this.#decision.allowed
+  }
+
+  get limit(): number {
+    return this.#decision.limit
+  }
+
+  get remaining(): number {
+    return this.#decision.remaining
+  }
+
+  get retryAfterMs(): number {
+    return this.#decision.retryAfterMs
+  }
+
+  get resetMs(): number {
+    return this.#decision.resetMs
+  }
+
+  get policy(): Policy {
+    return this.#decision.policy
+  }
+
+  get tiers(): readonly Decision[] {
+    return this.#decision.tiers
+  }
+
+  /**
+   * Charges `cost` units more, for a cost that shows only while the request is served. They are spent already, so
+   * they are charged as far as anything is left, never past full. Headers that are not sent yet are brought up to date.
+   * @throws HeadgateError `HEADGATE_BAD_COST` for anything but a positive whole number
+   */
+  charge(cost: number): void {
+    const { limiter, policies, recorder } = this.#parts
+    const decision = limiter.chargeAnyway(this.key, cost, policies)
+    if (!this.#decision.allowed) return
+    this.#charged += cost
+    this.#decision = decision
+    recorder.rewrite(this)
+  }
+
+  /** Gives back what this request was charged, `charge` included. */
+  refund(): void {
+    const { limiter, decidedAt } = this.#parts
+    if (this.#charged > 0) limiter.refund(this.key, this.#charged, decidedAt)
+    this.#charged = 0
+  }
+
+  /** @internal Who made the record, and for which response. */
+  get origin(): { readonly recorder: Recorder; readonly response: unknown } {
+    return this.#parts
+  }
+}

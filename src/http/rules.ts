@@ -1,0 +1,118 @@
+import { HeadgateError } from '../core/errors.js'
+import type { PolicyLimiter } from '../core/limiter.js'
+import { buildLimiter, type LimiterSettings } from '../core/limiter-options.js'
+import type { Policy, PolicyOptions } from '../core/policy.js'
+import { memoryStore } from '../stores/memory.js'
+import { isPromiseLike } from './key.js'
+
+/** A value, or a function of the request that gives it, or a promise of it. */
+export type PerRequest<Req, T> = T | ((request: Req) => T | PromiseLike<T>)
+
+/** One policy, whose limit and window may be computed for each request. */
+export type RuleOptions<Req> = Omit<PolicyOptions, 'limit' | 'window'> & {
+  /** Units per window. A function may return 0, which denies, and `Infinity`, which admits. */
+  readonly limit: PerRequest<Req, number>
+  /** Length of the window. Each length that a function returns has counters of its own. */
+  readonly window: PerRequest<Req, number | string>
+}
+
+/** What a request is decided by. */
+export interface Rules {
+  readonly limiter: PolicyLimiter
+  readonly policies: readonly Policy[]
+}
+
+/** How many different windows a window function may ask for. */
+const maxWindows = 100
+
+/** The rules of a gate: fixed, or computed for each request. */
+export interface RuleSource<Req> {
+  /** The rules of every request; null where they are computed. */
+  readonly fixed: Rules | null
+  forRequest(request: Req): Rules | Promise<Rules>
+}
+
+/**
+ * Builds the limiter of a gate.
+ * @throws HeadgateError for options that cannot work
+ */
+export function ruleSource<Req>(
+  tiers: readonly RuleOptions<Req>[],
+  isList: boolean,
+  settings: LimiterSettings
+): RuleSource<Req> {
+  const mayShare = tiers.every((tier) => typeof tier.window !== 'function')
+  const build = (windows: readonly unknown[]) => {
+    const limits = tiers.map((tier, i) => ({
+      ...tier,
+      limit: typeof tier.limit === 'function' ? 1 : tier.limit,
+      window: windows[i] as number | string
+    }))
+    return buildLimiter(
+      isList ? { limits, ...settings } : { ...limits[0]!, ...settings },
+      memoryStore,
+      mayShare
+    )
+  }
+  const isComputed = tiers.some(
+    (tier) => typeof tier.limit === 'function' || typeof tier.window === 'function'
+  )
+  if (!isComputed) {
+    const limiter = build(tiers.map((tier) => tier.window))
+    const fixed = { limiter, policies: limiter.policies }
+    return { fixed, forRequest: () => fixed }
+  }
+  return new ComputedRules(tiers, build)
+}
+
+class ComputedRules<Req> implements RuleSource<Req> {
+  readonly fixed = null
+  readonly #tiers: readonly RuleOptions<Req>[]
+  readonly #build: (windows: readonly unknown[]) => PolicyLimiter
+  readonly #limiters = new Map<string, PolicyLimiter>()
+
+  constructor(tiers: readonly RuleOptions<Req>[], build: (windows: readonly unknown[]) => PolicyLimiter) {
+    this.#tiers = tiers
+    this.#build = build
+    // Everything that can be wrong without a request is found now, not by the first one.
+    const windows = tiers.map((tier) => (typeof tier.window === 'function' ? 1000 : tier.window))
+    const limiter = build(windows)
+    if (tiers.every((tier) => typeof tier.window !== 'function'))
+      this.#limiters.set(JSON.stringify(windows), limiter)
+  }
+
+  forRequest(request: Req): Rules | Promise<Rules> {
+    const limits = this.#tiers.map(({ limit }) => (typeof limit === 'function' ? limit(request) : undefined))
+    const windows = this.#tiers.map(({ window }) => (typeof window === 'function' ? window(request) : window))
+    if (limits.some(isPromiseLike) || windows.some(isPromiseLike))
+      return Promise.all([Promise.all(limits), Promise.all(windows)]).then((values) => this.#rules(...values))
+    return this.#rules(limits, windows)
+  }
+
+  #rules(limits: readonly unknown[], windows: readonly unknown[]): Rules {
+    this.#tiers.forEach(({ limit }, i) => {
+      if (typeof limit === 'function' && limits[i] === undefined)
+        throw new HeadgateError(
+          'HEADGATE_BAD_LIMIT',
+          'The limit function returned undefined: return a whole number.'
+        )
+    })
+    const limiter = this.#limiterFor(windows)
+    return { limiter, policies: limiter.withLimits(limits) }
+  }
+
+  #limiterFor(windows: readonly unknown[]): PolicyLimiter {
+    const id = JSON.stringify(windows)
+    let limiter = this.#limiters.get(id)
+    if (!limiter) {
+      if (this.#limiters.size >= maxWindows)
+        throw new HeadgateError(
+          'HEADGATE_BAD_LIMIT',
+          `The window function returned more than ${maxWindows} different windows, each with counters of its own: return few.`
+        )
+      limiter = this.#build(windows)
+      this.#limiters.set(id, limiter)
+    }
+    return limiter
+  }
+}
