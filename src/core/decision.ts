@@ -73,7 +73,7 @@ export function decisionMaker(policy: Policy): DecisionMaker {
  * order of configuration), as draft-ietf-httpapi-ratelimit-headers-06 §4 asks.
  */
 export function combine(tiers: readonly Decision[]): Decision {
-  const reported = tightest(tiers)
+  const reported = tightest(tiers) ?? tiers[0]!
   let retryAfterMs = 0
   let delayMs: number | undefined
   for (const tier of tiers) {
@@ -86,18 +86,30 @@ export function combine(tiers: readonly Decision[]): Decision {
   return delayMs === undefined ? decision : { ...decision, delayMs: allowed ? delayMs : 0 }
 }
 
-/** The tier to report where only one can be. */
-export function tightest<T extends Pick<Decision, 'remaining' | 'allowed' | 'retryAfterMs'>>(
-  tiers: readonly T[]
-): T {
-  let best = tiers[0]!
-  for (const tier of tiers) {
-    if (
-      tier.remaining < best.remaining ||
-      (tier.remaining === best.remaining &&
-        (best.allowed !== tier.allowed ? best.allowed : tier.retryAfterMs > best.retryAfterMs))
-    )
-      best = tier
-  }
+/** What tells which of several tiers is closest to its limit. Times may be unknown. */
+type Standing = Pick<Decision, 'limit' | 'remaining' | 'allowed'> & {
+  readonly retryAfterMs: number | null
+  readonly resetMs: number | null
+}
+
+/**
+ * The tier to report where only one can be: the least remaining; on a tie one that denied, then the longest
+ * wait, then the order of configuration. Unlimited tiers are none; undefined where all are.
+ */
+export function tightest<T extends Standing>(tiers: readonly T[]): T | undefined {
+  let best: T | undefined
+  for (const tier of tiers)
+    if (tier.limit !== Number.POSITIVE_INFINITY && (best === undefined || isTighter(tier, best))) best = tier
   return best
+}
+
+function isTighter(a: Standing, b: Standing): boolean {
+  if (a.remaining !== b.remaining) return a.remaining < b.remaining
+  if (a.allowed !== b.allowed) return b.allowed
+  return waitOf(a) > waitOf(b)
+}
+
+function waitOf(tier: Standing): number {
+  const wait = tier.allowed ? tier.resetMs : (tier.retryAfterMs ?? tier.resetMs)
+  return wait ?? Number.POSITIVE_INFINITY
 }

@@ -39,7 +39,8 @@ export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || value == null)
     return String(value)
-  return Array.isArray(value) ? `an array of ${value.length}` : `a ${typeof value}`
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
 /** An error about one option: its name, the value given, and what to write instead. */
@@ -67,7 +68,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   let best: string | undefined
   let least = Math.max(2, Math.floor(name.length / 3)) + 1
   for (const candidate of known) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
+    const distance = editDistance(name.slice(0, longestName).toLowerCase(), candidate.toLowerCase())
     if (distance < least) {
       least = distance
       best = candidate
@@ -75,6 +76,9 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   }
   return best
 }
+
+/** Names longer than this are no misspelt option; what follows is not compared. */
+const longestName = 64
 
 /** Levenshtein distance, for names of a few letters. */
 function editDistance(a: string, b: string): number {

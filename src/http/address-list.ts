@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
-import { HeadgateError } from '../core/errors.js'
+import type { HeadgateError } from '../core/errors.js'
+import { badOption } from '../core/options.js'
 import { embeddedIPv4, readGroups, readIPv4 } from './address.js'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
@@ -25,12 +26,7 @@ const namedRanges: Readonly<Record<string, readonly string[]>> = {
  * @example addressMatcher('allow', ['loopback', '2001:db8:1::/48'])('2001:db8:1::5') // true
  */
 export function addressMatcher(option: string, entries: readonly string[]): (canonical: string) => boolean {
-  if (!Array.isArray(entries)) {
-    throw new HeadgateError(
-      'HEADGATE_BAD_OPTION',
-      `${option}: not a list; use an array of addresses and ranges`
-    )
-  }
+  if (!Array.isArray(entries)) throw badOption(option, entries, 'give a list of addresses and ranges')
   const ranges: Range[] = []
   let unix = false
   for (const entry of entries) {
@@ -90,10 +86,7 @@ function readAddress(text: string): Address | null {
 }
 
 function badEntry(option: string, entry: unknown, fault: string): HeadgateError {
-  const shown = typeof entry === 'string' ? `'${entry}'` : typeof entry
-  return new HeadgateError(
-    'HEADGATE_BAD_OPTION',
-    `${option}: ${shown} is ${fault}; use an IPv4 or IPv6 address, a range such as '10.0.0.0/8', ` +
-      `'loopback', 'linklocal', 'uniquelocal' or 'unix'`
-  )
+  const use =
+    "use an IPv4 or IPv6 address, a range such as '10.0.0.0/8', 'loopback', 'linklocal', 'uniquelocal' or 'unix'"
+  return badOption(option, entry, `it is ${fault}; ${use}`)
 }

@@ -1,4 +1,4 @@
-import { HeadgateError } from '../core/errors.js'
+import { badOption } from '../core/options.js'
 
 /** Prefix length in bits by which IPv6 clients are grouped unless `ipv6Subnet` says otherwise (RIPE-690 §4.2). */
 export const defaultIPv6Subnet = 56
@@ -74,12 +74,10 @@ export function checkSubnet(value: unknown): number | false {
     const length = value as number
     if (length >= shortestSubnet && length <= 128) return length
   }
-  const shown =
-    typeof value === 'string' ? `'${value}'` : typeof value === 'object' ? 'an object' : String(value)
-  throw new HeadgateError(
-    'HEADGATE_BAD_OPTION',
-    `ipv6Subnet: ${value === null ? 'null' : shown} is not a prefix length; ` +
-      `use an integer from ${shortestSubnet} to 128 (${defaultIPv6Subnet} is the default), or false for no grouping`
+  throw badOption(
+    'ipv6Subnet',
+    value,
+    `use an integer from ${shortestSubnet} to 128 (${defaultIPv6Subnet} is the default), or false for no grouping`
   )
 }
 

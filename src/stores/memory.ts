@@ -1,12 +1,8 @@
-import { SteadyTime } from '../core/clock.js'
-import { Answer, answerSize } from '../core/decision.js'
 import { HeadgateError } from '../core/errors.js'
 import { checkNames } from '../core/options.js'
 import { type Policy, wholeNumber } from '../core/policy.js'
-import { Charge, type Counters, type CountersOptions, type Store, Verdict } from '../core/store.js'
-import { fingerprint } from './fingerprint.js'
-import { Overflow, type Tiers } from './overflow.js'
-import { bytesPerKey, type Mover, Table } from './table.js'
+import type { Counters, CountersOptions, Store } from '../core/store.js'
+import { MemoryCounters } from './memory-counters.js'
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -16,15 +12,6 @@ export interface MemoryStoreOptions {
    */
   readonly maxKeys?: number | undefined
 }
-
-const defaultMaxKeys = 1_000_000
-const defaultMaxBytes = 256 * 2 ** 20
-
-/** Entries that each new key looks at for one to reclaim: at least as many as it adds, so spent keys go. */
-const sweepPerKey = 2
-
-/** Entries that a new key looks at when the table is full, before the overflow judges it. */
-const sweepWhenFull = 64
 
 /**
  * The embedded store: exact, synchronous and bounded. Keys that owe nothing are reclaimed as others come, without
@@ -42,10 +29,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   return {
     open({ policies, named }: CountersOptions): Counters {
       if (!named) return new MemoryCounters(policies, maxKeys)
-      const names = JSON.stringify(policies.map((policy) => policy.name))
-      const rules = JSON.stringify(
-        policies.map(({ strategy, ...rule }) => ({ ...rule, strategy: strategy.name }))
-      )
+      const names = policies.map((policy) => `'${policy.name}'`).join(', ')
+      const rules = rulesText(policies)
       const held = shared.get(names) ?? { rules, counters: new MemoryCounters(policies, maxKeys) }
       if (held.rules !== rules)
         throw new HeadgateError(
@@ -58,264 +43,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   }
 }
 
-class MemoryCounters implements Counters {
-  readonly answers: readonly Float64Array[]
-  readonly #steady: readonly SteadyTime[]
-  readonly #askedKeys: number | undefined
-  #maxKeys: number
-  #table: Table
-  /** The tiers of the decision at hand; made once, so that a decision allocates nothing. */
-  readonly #tiers: Tiers
-  /** What an unknown key has: zeros, or what the overflow holds of it. */
-  #fresh: Float64Array
-  readonly #print = new Int32Array(2)
-  readonly #scratch = new Float64Array(answerSize)
-  #overflow: Overflow | null = null
-  #blocks: Map<string, number> | null = null
-  #hand = 0
-
-  constructor(policies: readonly Policy[], maxKeys: number | undefined) {
-    const offsets = offsetsOf(policies.map((policy) => policy.slots))
-    const slots = offsets[policies.length]!
-    this.answers = policies.map(() => new Float64Array(answerSize))
-    this.#steady = policies.map(
-      (policy) => new SteadyTime(policy.windowMs, policy.strategy.aligned?.(policy) === true)
-    )
-    this.#askedKeys = maxKeys
-    this.#maxKeys = this.#boundOf(slots)
-    this.#table = new Table(slots, this.#maxKeys)
-    this.#tiers = { base: policies, policies, offsets, times: new Float64Array(policies.length) }
-    this.#fresh = new Float64Array(slots)
-  }
-
-  decide(key: string, cost: number, now: number, policies: readonly Policy[], charge: Charge): Verdict {
-    this.#setTime(now)
-    if (policies !== this.#tiers.policies) this.#adopt(policies)
-    if (this.#blocks !== null && this.#isBlocked(key)) return Verdict.blocked
-    const print = this.#print
-    fingerprint(key, print)
-    let place = this.#table.find(print[0]!, print[1]!)
-    if (place < 0) this.#loadFresh()
-    const allowed =
-      place < 0
-        ? this.#check(this.#fresh, 0, cost)
-        : this.#check(this.#table.cells, place * this.#table.stride + 1, cost)
-    if (charge === Charge.none || (!allowed && charge !== Charge.always))
-      return allowed ? Verdict.admitted : Verdict.denied
-    if (place < 0) place = this.#admit()
-    if (place < 0) this.#chargeOverflow(cost)
-    else this.#charge(this.#table.cells, place * this.#table.stride + 1, cost)
-    if (allowed) return Verdict.admitted
-    this.#recheck(place, cost)
-    return Verdict.denied
-  }
-
-  refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
-    this.#setTime(now)
-    if (policies !== this.#tiers.policies) this.#adopt(policies)
-    const place = this.#placeOf(key)
-    if (place < 0) return
-    const { times, offsets } = this.#tiers
-    for (let i = 0; i < policies.length; i++) {
-      const at = place * this.#table.stride + 1 + offsets[i]!
-      const time = times[i]!
-      policies[i]!.strategy.refund?.(
-        this.#table.cells,
-        at,
-        policies[i]!,
-        time,
-        cost,
-        time - Math.max(0, now - chargedAt)
-      )
-    }
-  }
-
-  reset(key: string): void {
-    this.#blocks?.delete(key)
-    const place = this.#placeOf(key)
-    if (place >= 0) this.#table.remove(place)
-  }
-
-  block(key: string, blockMs: number, now: number): boolean {
-    this.#setTime(now)
-    const time = this.#tiers.times[0]!
-    this.#blocks ??= new Map()
-    if (this.#blocks.size >= this.#maxKeys)
-      for (const [other, until] of this.#blocks) if (until <= time) this.#blocks.delete(other)
-    if (this.#blocks.size >= this.#maxKeys && !this.#blocks.has(key)) return false
-    this.reset(key)
-    this.#blocks.set(key, time + blockMs)
-    return true
-  }
-
-  size(now: number): number {
-    this.#setTime(now)
-    let owing = 0
-    for (let place = 0; place < this.#table.size; place++)
-      if (this.#table.isUsed(place) && !this.#isSpent(place * this.#table.stride + 1)) owing++
-    return owing
-  }
-
-  #setTime(now: number): void {
-    const { times } = this.#tiers
-    for (let i = 0; i < times.length; i++) times[i] = this.#steady[i]!.read(now)
-  }
-
-  #placeOf(key: string): number {
-    fingerprint(key, this.#print)
-    return this.#table.find(this.#print[0]!, this.#print[1]!)
-  }
-
-  /** Decides every tier on the numbers at `base`; writes nothing but the answers. */
-  #check(state: Float64Array, base: number, cost: number): boolean {
-    const { policies, offsets, times } = this.#tiers
-    let allowed = true
-    for (let i = 0; i < policies.length; i++) {
-      const policy = policies[i]!
-      const answer = this.answers[i]!
-      if (cost > policy.capacity) {
-        policy.strategy.check(state, base + offsets[i]!, policy, times[i]!, 1, answer)
-        answer[Answer.retryAfterMs] = Number.POSITIVE_INFINITY
-        allowed = false
-      } else if (!policy.strategy.check(state, base + offsets[i]!, policy, times[i]!, cost, answer))
-        allowed = false
-      if (this.#steady[i]!.lag > 0) this.#addLag(i)
-    }
-    return allowed
-  }
-
-  #charge(state: Float64Array, base: number, cost: number): void {
-    const { policies, offsets, times } = this.#tiers
-    for (let i = 0; i < policies.length; i++) {
-      policies[i]!.strategy.charge(state, base + offsets[i]!, policies[i]!, times[i]!, cost, this.answers[i]!)
-      if (this.#steady[i]!.lag > 0) this.answers[i]![Answer.resetMs]! += this.#steady[i]!.lag
-    }
-  }
-
-  /** The clock is behind steady time: whatever ends, ends that much later. */
-  #addLag(tier: number): void {
-    const answer = this.answers[tier]!
-    const { lag } = this.#steady[tier]!
-    if (answer[Answer.retryAfterMs]! > 0) answer[Answer.retryAfterMs]! += lag
-    if (answer[Answer.resetMs]! > 0) answer[Answer.resetMs]! += lag
-  }
-
-  /** A room for the key whose fingerprint is at hand, begun with what is held of it; -1 if the table is full. */
-  #admit(): number {
-    this.#sweep(sweepPerKey)
-    if (this.#table.isCrowded && this.#table.canGrow) this.#rebuild()
-    if (this.#table.used >= this.#maxKeys) this.#sweep(sweepWhenFull)
-    if (this.#table.used >= this.#maxKeys) return -1
-    const place = this.#table.insert(this.#print[0]!, this.#print[1]!)
-    if (this.#overflow !== null) this.#table.cells.set(this.#fresh, place * this.#table.stride + 1)
-    return place
-  }
-
-  #loadFresh(): void {
-    if (this.#overflow === null) return
-    if (this.#overflow.isActive(this.#tiers.times[0]!))
-      this.#overflow.load(this.#print[0]!, this.#print[1]!, this.#tiers, this.#fresh)
-    else {
-      this.#overflow = null
-      this.#fresh.fill(0)
-    }
-  }
-
-  #chargeOverflow(cost: number): void {
-    this.#overflow ??= new Overflow(this.#fresh.length, Math.max(64, this.#maxKeys >>> 3))
-    this.#overflow.charge(this.#print[0]!, this.#print[1]!, cost, this.#tiers)
-    this.#charge(this.#fresh, 0, cost)
-  }
-
-  #recheck(place: number, cost: number): void {
-    if (place < 0) this.#check(this.#fresh, 0, cost)
-    else this.#check(this.#table.cells, place * this.#table.stride + 1, cost)
-  }
-
-  /** Looks at the next few buckets and removes what has nothing left to say. */
-  #sweep(buckets: number): void {
-    const table = this.#table
-    for (let i = 0; i < buckets; i++) {
-      if (this.#hand >= table.size) this.#hand = 0
-      if (table.isUsed(this.#hand) && this.#isSpent(this.#hand * table.stride + 1)) table.remove(this.#hand)
-      else this.#hand++
-    }
-  }
-
-  /** True where the numbers behave as zeros do: nothing would change if they were forgotten. */
-  #isSpent(at: number): boolean {
-    const { base: policies, offsets, times } = this.#tiers
-    for (let i = 0; i < policies.length; i++) {
-      policies[i]!.strategy.check(
-        this.#table.cells,
-        at + offsets[i]!,
-        policies[i]!,
-        times[i]!,
-        1,
-        this.#scratch
-      )
-      if (this.#scratch[Answer.resetMs] !== 0) return false
-    }
-    return true
-  }
-
-  #rebuild(slots = this.#fresh.length, move: Mover = copyOf(slots)): void {
-    this.#table = this.#table.rebuilt(slots, this.#maxKeys, (at) => this.#isSpent(at), move)
-    this.#hand = 0
-  }
-
-  /** Takes other limits; a strategy that needs more numbers for one gets them in every entry. */
-  #adopt(policies: readonly Policy[]): void {
-    const { offsets } = this.#tiers
-    this.#tiers.policies = policies
-    const room = policies.map((_, i) => offsets[i + 1]! - offsets[i]!)
-    if (policies.every((policy, i) => policy.slots <= room[i]!)) return
-    const wider = offsetsOf(
-      policies.map(({ slots }, i) => (slots > room[i]! ? Math.max(slots, 2 * room[i]!) : room[i]!))
-    )
-    const move: Mover = (from, at, to, target) =>
-      room.forEach((count, i) => {
-        to.set(from.subarray(at + offsets[i]!, at + offsets[i]! + count), target + wider[i]!)
-      })
-    const slots = wider[policies.length]!
-    this.#maxKeys = this.#boundOf(slots)
-    this.#rebuild(slots, move)
-    this.#overflow = this.#overflow?.movedTo(slots, move) ?? null
-    this.#fresh = new Float64Array(slots)
-    this.#tiers.offsets = wider
-  }
-
-  #boundOf(slots: number): number {
-    return (
-      this.#askedKeys ??
-      Math.max(1, Math.min(defaultMaxKeys, Math.floor(defaultMaxBytes / bytesPerKey(slots))))
-    )
-  }
-
-  #isBlocked(key: string): boolean {
-    const time = this.#tiers.times[0]!
-    const until = this.#blocks!.get(key)
-    if (until === undefined) return false
-    if (until <= time) {
-      this.#blocks!.delete(key)
-      if (this.#blocks!.size === 0) this.#blocks = null
-      return false
-    }
-    for (const answer of this.answers) {
-      answer[Answer.remaining] = 0
-      answer[Answer.retryAfterMs] = until - time
-      answer[Answer.resetMs] = until - time
-    }
-    return true
-  }
-}
-
-function copyOf(slots: number): Mover {
-  return (from, at, to, target) => to.set(from.subarray(at, at + slots), target)
-}
-
-function offsetsOf(slots: readonly number[]): number[] {
-  const offsets = [0]
-  for (const count of slots) offsets.push(offsets[offsets.length - 1]! + count)
-  return offsets
+/** Equal for policies that decide alike. */
+function rulesText(policies: readonly Policy[]): string {
+  return JSON.stringify(policies.map(({ strategy, ...rule }) => ({ ...rule, strategy: strategy.name })))
 }

@@ -256,7 +256,7 @@ describe('ipKey', () => {
   })
 
   it('refuses a prefix length that it cannot use', () => {
-    expect(() => ipKey('203.0.113.1', 24)).toThrow(/ipv6Subnet: 24 /)
+    expect(() => ipKey('203.0.113.1', 24)).toThrow(/`ipv6Subnet` is 24: /)
   })
 })
 
@@ -270,7 +270,7 @@ describe('checkSubnet', () => {
     [129, '129'],
     [56.5, '56.5'],
     [Number.NaN, 'NaN'],
-    ['64', "'64'"],
+    ['64', '"64"'],
     [true, 'true'],
     [null, 'null'],
     [undefined, 'undefined'],
@@ -279,7 +279,7 @@ describe('checkSubnet', () => {
   ])('refuses %s, naming option, value and fix', (value, shown) => {
     const fault = {
       code: 'HEADGATE_BAD_OPTION',
-      message: expect.stringContaining(`ipv6Subnet: ${shown} is not`)
+      message: expect.stringContaining(`\`ipv6Subnet\` is ${shown}: `)
     }
     expect(() => checkSubnet(value)).toThrow(expect.objectContaining(fault))
     expect(() => checkSubnet(value)).toThrow(/integer from 32 to 128 .*or false/)
@@ -364,18 +364,23 @@ describe('addressMatcher', () => {
     '__proto__',
     'toString'
   ])('refuses %j, naming option, entry and fix', (entry) => {
-    const fault = { code: 'HEADGATE_BAD_OPTION', message: expect.stringContaining(`blocked: '${entry}' is`) }
+    const fault = {
+      code: 'HEADGATE_BAD_OPTION',
+      message: expect.stringContaining(`\`blocked\` is ${JSON.stringify(entry)}: it is `)
+    }
     expect(() => addressMatcher('blocked', ['loopback', entry])).toThrow(expect.objectContaining(fault))
     expect(() => addressMatcher('blocked', [entry])).toThrow(/use an IPv4 or IPv6 address, a range/)
   })
 
   it('refuses what is not a list of texts', () => {
     for (const list of ['10.0.0.1', undefined, null, {}]) {
-      expect(() => addressMatcher('blocked', list as unknown as string[])).toThrow(/^blocked: not a list/)
+      expect(() => addressMatcher('blocked', list as unknown as string[])).toThrow(
+        /^`blocked` is .*: give a list/
+      )
     }
     for (const entry of [1, null, undefined, {}]) {
       expect(() => addressMatcher('blocked', [entry as unknown as string])).toThrow(
-        /^blocked: \w+ is not text/
+        /^`blocked` is .*: it is not text/
       )
     }
   })

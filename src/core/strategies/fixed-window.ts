@@ -28,7 +28,7 @@ export const fixedWindow: Strategy = {
       state[at + 1] = 0
     }
     const room = rule.limit - state[at + 1]!
-    if (room > 0) state[at + 1]! += cost < room ? cost : room
+    if (room > 0) state[at + 1]! += Math.min(cost, room)
     out[0] = room > cost ? room - cost : 0
     out[2] = endOf(state, at, rule) - now
   },

@@ -1,7 +1,8 @@
-import { expiringTier, resetMsOf } from './expiring-tier.js'
+import { tightest } from '../../core/decision.js'
 import type { Quota } from './quota.js'
 import { integer, seconds } from './seconds.js'
 import type { HeaderStyle } from './style.js'
+import { resetMsOf } from './waits.js'
 import { WindowList } from './window-list.js'
 
 const FIELDS: readonly string[] = Object.freeze(['RateLimit', 'RateLimit-Policy'])
@@ -17,7 +18,7 @@ export class Draft07 implements HeaderStyle {
 
   fill(tiers: readonly Quota[], _nowMs: number, out: string[], at: number): void {
     out[at + 1] = this.#policies.text(tiers)
-    const tier = expiringTier(tiers)
+    const tier = tightest(tiers)
     const reset = tier === undefined ? -1 : seconds(resetMsOf(tier))
     if (tier === undefined || reset < 0) {
       out[at] = ''

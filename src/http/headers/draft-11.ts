@@ -1,8 +1,8 @@
-import { resetMsOf } from './expiring-tier.js'
 import type { Quota } from './quota.js'
 import { integer, seconds, windowSeconds } from './seconds.js'
 import { partitionKeyParameter, quoted } from './structured-field.js'
 import type { HeaderStyle } from './style.js'
+import { resetMsOf } from './waits.js'
 
 const FIELDS: readonly string[] = Object.freeze(['RateLimit', 'RateLimit-Policy'])
 

@@ -1,5 +1,4 @@
-import { HeadgateError } from '../../core/errors.js'
-import { nearestName, shown } from './nearest-name.js'
+import { checkNames } from '../../core/options.js'
 import { type HeaderPlan, type HeaderPlanOptions, headerPlan } from './plan.js'
 import type { Quota } from './quota.js'
 import type { HeaderStyleName } from './style-names.js'
@@ -41,7 +40,7 @@ export function headersOf(tiers: readonly Quota[], options: HeadersOfOptions = {
 
 /** A single style keeps its plan from call to call; a list may change between calls. */
 function planOf(options: HeadersOfOptions): HeaderPlan {
-  for (const name in options) if (!OPTION_NAMES.includes(name)) throw unknownOption(name)
+  checkNames(options, OPTION_NAMES, 'toHeaders')
   const style = options.style ?? 'draft-06'
   const format = options.retryAfterFormat
   if (typeof style !== 'string') return headerPlan(style, options)
@@ -49,10 +48,4 @@ function planOf(options: HeadersOfOptions): HeaderPlan {
     last = { style, format, plan: headerPlan(style, options) }
   }
   return last.plan
-}
-
-function unknownOption(name: string): HeadgateError {
-  const near = nearestName(name, OPTION_NAMES)
-  const message = `${shown(name)} is no option of headersOf: did you mean \`${near}\`?`
-  return new HeadgateError('HEADGATE_UNKNOWN_OPTION', message)
 }

@@ -1,7 +1,8 @@
-import { expiringTier, resetMsOf } from './expiring-tier.js'
+import { tightest } from '../../core/decision.js'
 import type { Quota } from './quota.js'
 import { integer, seconds } from './seconds.js'
 import type { HeaderStyle } from './style.js'
+import { resetMsOf } from './waits.js'
 
 /**
  * X-RateLimit-* without a specification: limit, remaining and reset of the expiring tier, reset as epoch
@@ -20,7 +21,7 @@ export class LegacyTrio implements HeaderStyle {
   }
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void {
-    const tier = expiringTier(tiers)
+    const tier = tightest(tiers)
     if (tier === undefined) {
       out[at] = out[at + 1] = out[at + 2] = ''
       return
@@ -45,7 +46,7 @@ export class GitHubStyle implements HeaderStyle {
   readonly fields = GITHUB_FIELDS
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void {
-    const tier = expiringTier(tiers)
+    const tier = tightest(tiers)
     if (tier === undefined) {
       for (let i = 0; i < GITHUB_FIELDS.length; i++) out[at + i] = ''
       return

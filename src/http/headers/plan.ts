@@ -1,5 +1,4 @@
-import { HeadgateError } from '../../core/errors.js'
-import { shown } from './nearest-name.js'
+import { badOption } from '../../core/options.js'
 import type { Quota } from './quota.js'
 import { delaySeconds, httpDate, type RetryAfterFormat } from './retry-after.js'
 import type { HeaderStyle } from './style.js'
@@ -34,10 +33,8 @@ export function headerPlan(
   options: HeaderPlanOptions = {}
 ): HeaderPlan {
   const format: unknown = options.retryAfterFormat ?? 'delay-seconds'
-  if (format !== 'delay-seconds' && format !== 'http-date') {
-    const message = `\`retryAfterFormat\` is ${shown(format)}: give 'delay-seconds' or 'http-date'`
-    throw new HeadgateError('HEADGATE_BAD_OPTION', message)
-  }
+  if (format !== 'delay-seconds' && format !== 'http-date')
+    throw badOption('retryAfterFormat', format, "give 'delay-seconds' or 'http-date'")
   return new StylePlan(stylesOf(styles), format)
 }
 

@@ -1,6 +1,6 @@
-import { waitMs } from './expiring-tier.js'
 import type { Quota } from './quota.js'
 import { MAX_INTEGER, seconds } from './seconds.js'
+import { waitMs } from './waits.js'
 
 /** The two forms of RFC 9110 §10.2.3. */
 export type RetryAfterFormat = 'delay-seconds' | 'http-date'

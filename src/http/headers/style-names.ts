@@ -1,10 +1,10 @@
 import { HeadgateError } from '../../core/errors.js'
+import { nearest, shown } from '../../core/options.js'
 import { Draft03 } from './draft-03.js'
 import { Draft06 } from './draft-06.js'
 import { Draft07 } from './draft-07.js'
 import { Draft11 } from './draft-11.js'
 import { GitHubStyle, LegacyTrio } from './legacy.js'
-import { nearestName, shown } from './nearest-name.js'
 import type { HeaderStyle } from './style.js'
 
 /** A wire format by its version or dialect; `none` sends Retry-After only. */
@@ -66,8 +66,8 @@ export function stylesOf(named: HeaderStyleName | readonly HeaderStyleName[]): r
 function styleOf(name: unknown): HeaderStyle {
   if (typeof name !== 'string') throw badHeaders(shown(name), `give a style name: ${KNOWN}`)
   if (Object.hasOwn(styles, name)) return styles[name as HeaderStyleName]()
-  const near = nearestName(name, headerStyleNames)
-  throw badHeaders(shown(name), `did you mean '${near}'? Known are ${KNOWN}`)
+  const near = nearest(name, headerStyleNames)
+  throw badHeaders(shown(name), `${near ? `did you mean '${near}'? ` : ''}Known are ${KNOWN}`)
 }
 
 function refuseClash(a: HeaderStyle, b: HeaderStyle): void {

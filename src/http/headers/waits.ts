@@ -1,5 +1,4 @@
 import type { Quota } from './quota.js'
-import { integer } from './seconds.js'
 
 /**
  * ms until the tier admits more: of a denied tier until the same request is admitted, at least 1, with a
@@ -18,24 +17,4 @@ export function waitMs(tier: Quota): number {
 export function resetMsOf(tier: Quota): number {
   const wait = waitMs(tier)
   return wait === Infinity && tier.resetMs !== null ? tier.resetMs : wait
-}
-
-/**
- * The tier that one-tier styles report: the lowest remaining, then denied before admitted, then the longest
- * wait, then configuration order (H10; draft-ietf-httpapi-ratelimit-headers-06 §4). Unlimited tiers never.
- */
-export function expiringTier(tiers: readonly Quota[]): Quota | undefined {
-  let found: Quota | undefined
-  for (let i = 0; i < tiers.length; i++) {
-    const tier = tiers[i]!
-    if (tier.limit !== Infinity && (found === undefined || expiresBefore(tier, found))) found = tier
-  }
-  return found
-}
-
-function expiresBefore(a: Quota, b: Quota): boolean {
-  const more = integer(a.remaining) - integer(b.remaining)
-  if (more !== 0) return more < 0
-  if (a.allowed !== b.allowed) return b.allowed
-  return waitMs(a) > waitMs(b)
 }
