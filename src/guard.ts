@@ -6,6 +6,7 @@ import { fastifyPort } from './fastify/port.js'
 import { Gate, type Next } from './http/gate.js'
 import type { KeySpec } from './http/key.js'
 import { type GateOptions, gatePlan } from './http/options.js'
+import { TurnWatch } from './http/warnings.js'
 
 /** A handler that is a middleware to Express and a hook to Fastify. */
 export type GuardHandler = (request: object, response: object, next: (error?: Error) => void) => void
@@ -34,8 +35,11 @@ export const guard = {
     const plan = gatePlan(options, 'guard.limit') as never
     const express = new Gate(plan, expressPort)
     const fastify = new Gate(plan, fastifyPort)
+    const watch = new TurnWatch()
     return (request, response, next) => {
-      const gate = 'raw' in request ? fastify : express
+      const isFastify = 'raw' in request
+      if (!isFastify) watch.see()
+      const gate = isFastify ? fastify : express
       gate.handle(request as never, response as never, next as Next)
     }
   }

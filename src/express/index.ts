@@ -4,6 +4,7 @@ import { HeadgateError } from '../core/errors.js'
 import { Gate, type Next } from '../http/gate.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
+import { TurnWatch } from '../http/warnings.js'
 import { type ExpressRequest, expressPort } from './port.js'
 
 declare global {
@@ -41,7 +42,11 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
     )
   const plan = gatePlan(options, 'rateLimit') as never
   const gate = new Gate<ExpressRequest, ServerResponse>(plan, expressPort)
-  return (request, response, next) => gate.handle(request as ExpressRequest, response, next as Next)
+  const watch = new TurnWatch()
+  return (request, response, next) => {
+    watch.see()
+    gate.handle(request as ExpressRequest, response, next as Next)
+  }
 }
 
 export default rateLimit

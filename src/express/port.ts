@@ -18,6 +18,7 @@ export const expressPort: Port<ExpressRequest, ServerResponse> = {
     const { app } = request
     return app?.get('trust proxy') ? (app.get('trust proxy fn') as TrustFunction) : null
   },
+  trustSetting: (request) => request.app?.get('trust proxy'),
   trustOption: 'trust proxy',
   recordOf: (request) => request.rateLimit,
   setRecord(request, record) {

@@ -41,6 +41,9 @@ async function plugin(app: FastifyInstance, options: RateLimitPluginOptions): Pr
   const limit = (own: FastifyRouteLimit | string) => scope.hookFor(own)
   if (app.hasDecorator('limit')) app.limit = limit
   else app.decorate('limit', limit)
+  app.addHook('onReady', async () => {
+    scope.isStarted = true
+  })
   app.addHook('onRoute', (route) => scope.claimRoute(route))
   app.addHook(scope.hook as 'onRequest', (request, reply, done) => scope.handle(request, reply, done))
 }

@@ -8,6 +8,7 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   header: (request, name) => request.headers[name],
   socket: (request) => request.raw.socket,
   trust: trustOf,
+  trustSetting: () => undefined,
   trustOption: 'trustProxy',
   recordOf: (request) => request.rateLimit ?? undefined,
   setRecord(request, record) {

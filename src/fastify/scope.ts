@@ -4,6 +4,7 @@ import { badOption, checkNames, nearest } from '../core/options.js'
 import { policyOptionNames } from '../core/policy.js'
 import { Gate, type Next } from '../http/gate.js'
 import { gatePlan, gateSettingNames, pick } from '../http/options.js'
+import { warnOfLateLimiter } from '../http/warnings.js'
 import type { LimitHookFunction } from './index.js'
 import type {
   FastifyRouteLimit,
@@ -38,6 +39,8 @@ const hooks: readonly LimitHook[] = ['onRequest', 'preParsing', 'preValidation',
 export class LimitScope {
   /** The hook in which it looks at every request. */
   readonly hook: LimitHook
+  /** True once the server takes requests: then it is too late to set routes up. */
+  isStarted = false
   readonly #settings: object
   readonly #gate: FastifyGate | null
   readonly #policies = new Map<string, FastifyGate>()
@@ -88,6 +91,7 @@ export class LimitScope {
 
   /** A hook for one route. */
   hookFor(limit: FastifyRouteLimit | string): LimitHookFunction {
+    if (this.isStarted) warnOfLateLimiter()
     const gate = typeof limit === 'string' ? this.#policy(limit) : this.#routeGate(limit)
     return (request, reply, done) => gate.handle(request, reply, done as Next)
   }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { warn } from '../http/warnings.js'
+import { advice, digitsHint, isDigits, warn } from '../http/warnings.js'
 
 /**
  * Says at start-up what Fastify does with a `trustProxy` that counts hops. Fastify does not show the setting, so it
@@ -7,14 +7,13 @@ import { warn } from '../http/warnings.js'
  */
 export function warnOfTrustSetting(app: FastifyInstance): void {
   const setting = trustSetting(app)
-  const isNumber = typeof setting === 'number' && setting > 0
-  if (!isNumber && !(typeof setting === 'string' && /^\d+$/.test(setting.trim()))) return
-  warn(
-    'HEADGATE_TRUST_BY_COUNT',
-    `\`trustProxy\` is ${JSON.stringify(setting)}: Fastify 5.12.1 and later trust nobody by a number of hops, and a text of ` +
-      'digits is read as an address, so all clients behind a proxy share its address. Set `trustProxy` to the ' +
-      "proxies' addresses, such as ['127.0.0.1', '10.0.0.0/8']."
-  )
+  if (isDigits(setting)) warn('HEADGATE_TRUST_BY_COUNT', digitsHint('trustProxy', setting))
+  else if (typeof setting === 'number' && setting > 0)
+    warn(
+      'HEADGATE_TRUST_BY_COUNT',
+      `\`trustProxy\` is ${setting}: Fastify 5.12.1 and later trust nobody by a number of hops, so all clients behind a proxy ` +
+        `share the proxy's address, and earlier versions trust whoever connects. ${advice('trustProxy')}`
+    )
 }
 
 function trustSetting(app: FastifyInstance): unknown {

@@ -29,8 +29,6 @@ export class Gate<Req, Res> implements Recorder {
   readonly #key: KeyReader<Req>
   readonly #writer: ResponseWriter<Req, Res>
   readonly #watch: ProxyWatch | null
-  /** True until the event loop has turned once: a gate that limits before that was made by a request handler. */
-  #isNew = true
 
   constructor(plan: GatePlan<Req, Res>, port: Port<Req, Res>) {
     this.#plan = plan
@@ -45,9 +43,6 @@ export class Gate<Req, Res> implements Recorder {
     this.usesUser = this.#key.usesUser
     const usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
     this.#watch = usesAddress ? new ProxyWatch(port.trustOption) : null
-    setImmediate(() => {
-      this.#isNew = false
-    }).unref()
   }
 
   /** Takes a request through the gate. Errors of the user's functions go to `next`. */
@@ -84,7 +79,6 @@ export class Gate<Req, Res> implements Recorder {
 
   #admit(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
     const { allows, denies } = this.#plan
-    if (this.#isNew) this.#warnOfNew()
     if (this.#hasHandled(request)) return passed
     if (this.#watch !== null) this.#watchProxies(request, this.#watch)
     if (allows?.(this.#addressOf(request))) return passed
@@ -171,22 +165,15 @@ export class Gate<Req, Res> implements Recorder {
     const { forwarded } = this.#plan
     const value = this.#port.header(request, forwarded)
     const trust = value === undefined ? null : this.#port.trust(request)
-    return clientAddress(this.#port.socket(request), value, forwarded, trust)
+    const address = clientAddress(this.#port.socket(request), value, forwarded, trust)
+    if (address === 'unknown') this.#watch?.missAddress()
+    return address
   }
 
   #watchProxies(request: Req, watch: ProxyWatch): void {
     const isForwarded =
       this.#port.header(request, 'x-forwarded-for') !== undefined ||
       this.#port.header(request, 'forwarded') !== undefined
-    if (isForwarded) watch.see(this.#port.trust(request))
-  }
-
-  #warnOfNew(): void {
-    this.#isNew = false
-    warn(
-      'HEADGATE_MADE_PER_REQUEST',
-      'A limiter limits in the turn of the event loop that it was made in, as one made inside a request handler does: ' +
-        'each then counts for itself and nothing is limited. Make it once, outside the handler.'
-    )
+    if (isForwarded) watch.see(this.#port.trust(request), this.#port.trustSetting(request))
   }
 }

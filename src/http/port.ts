@@ -9,7 +9,9 @@ export interface Port<Req, Res> {
   socket(request: Req): PeerSocket | null | undefined
   /** The framework's own trust in proxies; null where it trusts none. */
   trust(request: Req): TrustFunction | null
-  /** How the framework's proxy setting is called, for warnings. */
+  /** That setting as it was written, where the framework shows it; for warnings only. */
+  trustSetting(request: Req): unknown
+  /** How it is called. */
   readonly trustOption: string
   /** What earlier limiters decided about this request. */
   recordOf(request: Req): RequestRateLimit | undefined

@@ -1,12 +1,42 @@
 import type { TrustFunction } from './client-address.js'
 
-/** Says something once about one limiter, as a process warning. */
+/** Says something as a process warning. Callers see to it that they say it once. */
 export function warn(code: string, message: string): void {
   process.emitWarning(message, { type: 'HeadgateWarning', code })
 }
 
-/** An address of a documentation range (RFC 5737), which no setting but "everybody" trusts. */
+let saidMadePerRequest = false
+
+/** Says once a process that limiters are made while requests are served. */
+export function warnOfLateLimiter(): void {
+  if (saidMadePerRequest) return
+  saidMadePerRequest = true
+  warn(
+    'HEADGATE_MADE_PER_REQUEST',
+    'A limiter was made while the server was already at work, as one made inside a request handler is: each counts ' +
+      'for itself and nothing is limited. Make it once, where the routes are set up.'
+  )
+}
+
+/** Notices a limiter that limits in the very turn of the event loop that it was made in. */
+export class TurnWatch {
+  #isSameTurn = true
+
+  constructor() {
+    setImmediate(() => {
+      this.#isSameTurn = false
+    }).unref()
+  }
+
+  /** A request that the limiter handles. */
+  see(): void {
+    if (this.#isSameTurn) warnOfLateLimiter()
+  }
+}
+
+/** An address of a documentation range (RFC 5737): trusted only by settings that trust whoever it is. */
 const stranger = '192.0.2.1'
+const farHop = 1000
 
 /**
  * Looks at how clients reach a limiter that counts by address, and says once what is wrong with it, whenever it
@@ -14,36 +44,72 @@ const stranger = '192.0.2.1'
  */
 export class ProxyWatch {
   readonly #option: string
-  #saidUntrusted = false
-  #saidTrustAll = false
+  readonly #said = new Set<string>()
 
   constructor(trustOption: string) {
     this.#option = trustOption
   }
 
-  /** A request that carries a forwarding header. */
-  see(trust: TrustFunction | null): void {
-    if (trust === null) this.#untrusted()
-    else if (!this.#saidTrustAll && trust(stranger, 0) && trust(stranger, 32)) this.#trustAll()
+  /** A request that carries a forwarding header; `setting` is the framework's, where it shows it. */
+  see(trust: TrustFunction | null, setting: unknown): void {
+    if (isDigits(setting)) this.#once('HEADGATE_TRUST_BY_COUNT', digitsHint(this.#option, setting))
+    else if (trust === null) this.#once('HEADGATE_UNTRUSTED_PROXY', untrustedHint(this.#option))
+    else if (trust(stranger, 0)) {
+      if (trust(stranger, farHop)) this.#once('HEADGATE_TRUSTS_ANYBODY', anybodyHint(this.#option))
+      else this.#once('HEADGATE_TRUST_BY_COUNT', hopsHint(this.#option))
+    }
   }
 
-  #untrusted(): void {
-    if (this.#saidUntrusted) return
-    this.#saidUntrusted = true
-    warn(
-      'HEADGATE_UNTRUSTED_PROXY',
-      `A request carries X-Forwarded-For or Forwarded, but \`${this.#option}\` trusts no proxy: the header is ignored and ` +
-        'everybody behind a proxy shares one address. If a proxy stands in front of this server, set ' +
-        `\`${this.#option}\` to its addresses; if not, ignore this.`
+  /** A request whose peer has no address any more. */
+  missAddress(): void {
+    this.#once(
+      'HEADGATE_NO_ADDRESS',
+      "A request's connection has no address, as when the client is gone already: all such requests share the key 'unknown'."
     )
   }
 
-  #trustAll(): void {
-    this.#saidTrustAll = true
-    warn(
-      'HEADGATE_TRUSTS_ANYBODY',
-      `\`${this.#option}\` trusts every address, so clients choose their own by a header and no limit by address ` +
-        "holds: set it to your proxies' addresses, such as 'loopback' or ['10.0.0.0/8']."
-    )
+  #once(code: string, message: string): void {
+    if (this.#said.has(code)) return
+    this.#said.add(code)
+    warn(code, message)
   }
+}
+
+/** True for a number written as a text, which no framework reads as one. */
+export function isDigits(setting: unknown): setting is string {
+  return typeof setting === 'string' && /^\s*\d+\s*$/.test(setting)
+}
+
+/** What a proxy setting of digits does. */
+export function digitsHint(option: string, setting: string): string {
+  return (
+    `\`${option}\` is the text '${setting}', which is read as an address and trusts nobody: all clients behind a proxy ` +
+    `share the proxy's address. ${advice(option)}`
+  )
+}
+
+function untrustedHint(option: string): string {
+  return (
+    `A request carries X-Forwarded-For or Forwarded, but \`${option}\` trusts no proxy, so the header is ignored. If a ` +
+    `proxy stands in front of this server, all its clients share one address. ${advice(option)}`
+  )
+}
+
+function anybodyHint(option: string): string {
+  return (
+    `\`${option}\` trusts every address, so clients choose their own by a header and no limit by address holds. ` +
+    advice(option)
+  )
+}
+
+function hopsHint(option: string): string {
+  return (
+    `\`${option}\` counts hops without looking at who they are: a client that reaches this server past the proxy chooses ` +
+    `its own address by a header. ${advice(option)}`
+  )
+}
+
+/** What to set instead. */
+export function advice(option: string): string {
+  return `Set \`${option}\` to the addresses of your proxies, such as ['127.0.0.1', '10.0.0.0/8'].`
 }
