@@ -1,0 +1,132 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { errorCodes } from '../src/core/errors.js'
+import { policyOptionNames } from '../src/core/policy.js'
+import { headerStyleNames } from '../src/http/headers/index.js'
+import { gateSettingNames } from '../src/http/options.js'
+import { createLimiter } from '../src/index.js'
+
+const root = new URL('..', import.meta.url)
+const readme = readFileSync(new URL('README.md', root), 'utf8')
+
+/** The fenced block that follows a mark. */
+function block(mark: string): string {
+  const found = readme.split(`<!-- ${mark} -->\n`)[1]?.match(/^```\w*\n([\s\S]*?)```/)
+  if (!found) throw new Error(`README has no block marked ${mark}`)
+  return found[1]!
+}
+
+/** Runs an example as a reader would, against the built package, then `check`, and gives what that printed. */
+function run(name: string, check: string): unknown {
+  const input = `${block(`example: ${name}`)}\n${check}`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module'], {
+    cwd: root,
+    input,
+    encoding: 'utf8'
+  })
+  expect(stderr).toBe('')
+  return JSON.parse(stdout)
+}
+
+describe('README examples', () => {
+  it('limits on Express', () => {
+    const check = `
+      const server = app.listen(0)
+      const url = 'http://localhost:' + server.address().port + '/login'
+      const seen = []
+      for (let i = 0; i < 6; i++) seen.push(await fetch(url, { method: 'POST' }))
+      console.log(JSON.stringify(seen.map((r) => [r.status, r.headers.get('ratelimit-remaining')])))
+      server.close()
+      server.closeAllConnections()`
+    expect(run('express', check)).toEqual([...[4, 3, 2, 1, 0].map((left) => [200, String(left)]), [429, '0']])
+  })
+
+  it('limits on Fastify', () => {
+    const check = `
+      const seen = []
+      for (const url of ['/export', '/export', '/export', '/export', '/export', '/export', '/health'])
+        seen.push(await app.inject(url))
+      console.log(JSON.stringify(seen.map((r) => [r.statusCode, r.headers['ratelimit-remaining'] ?? null])))`
+    expect(run('fastify', check)).toEqual([
+      ...[4, 3, 2, 1, 0].map((left) => [200, String(left)]),
+      [429, '0'],
+      [200, null]
+    ])
+  })
+
+  it('decides tiers together', () => {
+    const { decision, headers } = run('tiers', 'console.log(JSON.stringify({ decision, headers }))') as {
+      decision: object
+      headers: object
+    }
+    expect(decision).toMatchObject({ allowed: true, limit: 10, remaining: 9, retryAfterMs: 0, resetMs: 100 })
+    expect(headers).toMatchObject({ 'RateLimit-Policy': '10;w=1, 1000;w=3600', 'RateLimit-Remaining': '9' })
+  })
+
+  it('shares a policy between routes, and refunds what does not count', () => {
+    const check = `
+      const first = await app.inject({ method: 'POST', url: '/login' })
+      const second = await app.inject({ method: 'POST', url: '/token' })
+      console.log(JSON.stringify([first, second].map((r) => r.headers['ratelimit-limit'])))`
+    expect(run('policies', check)).toEqual(['5', '5'])
+  })
+
+  it('admits by a strategy of one’s own', () => {
+    const check = `
+      const allowed = Array.from({ length: 12 }, () => limiter.consume('k').allowed)
+      const { remaining, retryAfterMs } = limiter.consume('k', 4)
+      console.log(JSON.stringify({ allowed: allowed.filter(Boolean).length, remaining, slow: retryAfterMs > 7000 }))`
+    expect(run('two-speed', check)).toEqual({ allowed: 10, remaining: 0, slow: true })
+  })
+})
+
+describe('README facts', () => {
+  it('shows how each strategy admits the bursts', () => {
+    const lines = ['', '8 s', '11 s', '16 s', '22 s'].map((cell, i) => cell.padEnd(i === 0 ? 16 : 10))
+    const rows = [
+      'fixed-window',
+      'sliding-window',
+      'sliding-log',
+      'token-bucket',
+      'gcra',
+      'leaky-bucket'
+    ].map(burstRow)
+    expect(block('picture: bursts')).toBe(
+      `${[lines.join(''), ...rows].map((row) => row.trimEnd()).join('\n')}\n`
+    )
+  })
+
+  it('lists every error code with its meaning', () => {
+    for (const [code, meaning] of Object.entries(errorCodes))
+      expect(readme).toContain(`| \`${code}\` | ${meaning} |`)
+  })
+
+  it('lists every option and every header style', () => {
+    const options = readme.split('## Options')[1]!.split('## Keys')[0]!
+    for (const name of [...policyOptionNames, 'limits', ...gateSettingNames])
+      expect(options).toContain(`\`${name}\``)
+    for (const style of headerStyleNames) expect(readme).toContain(`'${style}'`)
+  })
+
+  it('names files that exist', () => {
+    for (const [, path] of readme.matchAll(/\]\(((?:src|examples|bench)\/[^)]+)\)/g))
+      expect(() => readFileSync(new URL(path!, root))).not.toThrow()
+  })
+})
+
+/** One line of the picture: 4 per 10 s, asked for 6 at once at four moments. */
+function burstRow(strategy: string): string {
+  let now = 0
+  const places = strategy === 'leaky-bucket' ? { burst: 3 } : {}
+  const limiter = createLimiter({ limit: 4, window: '10s', strategy, now: () => now, ...places })
+  const cells = [8, 11, 16, 22].map((seconds) => {
+    now = seconds * 1000
+    const marks = Array.from({ length: 6 }, () => {
+      const { allowed, delayMs = 0 } = limiter.consume('key')
+      return allowed ? (delayMs > 0 ? '~' : '#') : '.'
+    })
+    return marks.join('').padEnd(10)
+  })
+  return strategy.padEnd(16) + cells.join('')
+}
