@@ -1,7 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
-import type { FastifyRouteLimit, RateLimitPluginOptions, RouteLimit } from './options.js'
+import type { FastifyRouteLimit, LimitHookFunction, RateLimitPluginOptions, RouteLimit } from './options.js'
 import { LimitScope } from './scope.js'
 import { warnOfTrustSetting } from './trust-setting.js'
 
@@ -26,13 +26,6 @@ declare module 'fastify' {
     limit?: RouteLimit | undefined
   }
 }
-
-/** A hook of Fastify that limits. */
-export type LimitHookFunction = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: HookHandlerDoneFunction
-) => void
 
 async function plugin(app: FastifyInstance, options: RateLimitPluginOptions): Promise<void> {
   const scope = new LimitScope(options)
@@ -64,6 +57,7 @@ export type { RequestRateLimit } from '../http/request-rate-limit.js'
 export type {
   FastifyRouteLimit,
   LimitHook,
+  LimitHookFunction,
   LimitPolicies,
   RateLimitPluginOptions,
   RouteLimit

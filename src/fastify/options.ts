@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { GateOptions, GateSettings } from '../http/options.js'
 import type { RuleOptions } from '../http/rules.js'
 
@@ -43,3 +43,10 @@ export type RateLimitPluginOptions = FastifyLimitSettings & {
 
 /** Options of a gate, with the plugin's settings filled in. */
 export type ResolvedLimit = GateOptions<FastifyRequest, FastifyReply>
+
+/** A hook of Fastify that limits. */
+export type LimitHookFunction = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: HookHandlerDoneFunction
+) => void

@@ -5,10 +5,10 @@ import { policyOptionNames } from '../core/policy.js'
 import { Gate, type Next } from '../http/gate.js'
 import { gatePlan, gateSettingNames, pick } from '../http/options.js'
 import { warnOfLateLimiter } from '../http/warnings.js'
-import type { LimitHookFunction } from './index.js'
 import type {
   FastifyRouteLimit,
   LimitHook,
+  LimitHookFunction,
   RateLimitPluginOptions,
   ResolvedLimit,
   RouteLimit

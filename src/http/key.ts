@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
 import { badOption, shown } from '../core/options.js'
 import { addressKey } from './address.js'
+import { isPromiseLike } from './promise.js'
 
 /** Who is charged: a value, or something that a request tells. */
 export type KeySpec<Req> = 'ip' | 'user' | `header:${string}` | KeyFunction<Req> | readonly KeySpec<Req>[]
@@ -112,11 +113,4 @@ function escaped(value: string): string {
 function join(parts: readonly (string | Promise<string>)[]): string | Promise<string> {
   if (parts.some(isPromiseLike)) return Promise.all(parts).then(join)
   return bounded((parts as readonly string[]).map((part) => `${part.length}:${part}`).join(''))
-}
-
-/** True for promises and other objects with a `then`. */
-export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  )
 }

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { type DenialKind, denialBody } from './denial.js'
 import { exposeHeaders, type Quota, retryAfterSeconds } from './headers/index.js'
-import { isPromiseLike } from './key.js'
 import type { GatePlan } from './options.js'
 import type { Port } from './port.js'
+import { isPromiseLike } from './promise.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 
 /** Bytes of the keyed hash that a partition key shows: too many to guess, too few to be worth a look-up table. */

@@ -3,7 +3,7 @@ import type { PolicyLimiter } from '../core/limiter.js'
 import { buildLimiter, type LimiterSettings } from '../core/limiter-options.js'
 import type { Policy, PolicyOptions } from '../core/policy.js'
 import { memoryStore } from '../stores/memory.js'
-import { isPromiseLike } from './key.js'
+import { isPromiseLike } from './promise.js'
 
 /** A value, or a function of the request that gives it, or a promise of it. */
 export type PerRequest<Req, T> = T | ((request: Req) => T | PromiseLike<T>)
