@@ -16,6 +16,9 @@ type Outcome = number
 const passed: Outcome = 0
 const answered: Outcome = -1
 
+/** The longest that a Node timer can wait; a longer one would fire at once. */
+const longestHold = 2 ** 31 - 1
+
 /**
  * The order of events for one request, written once for all frameworks: skip, key, cost, decide, headers, then
  * pass, hold or deny; once the response is sent, refund what does not count. It is synchronous as long as the
@@ -67,7 +70,7 @@ export class Gate<Req, Res> implements Recorder {
   #leave(outcome: Outcome, response: Res, next: Next): void {
     if (outcome === passed) next()
     if (outcome <= passed) return
-    const timer = setTimeout(next, outcome)
+    const timer = setTimeout(next, Math.min(outcome, longestHold))
     this.#port.onClose(response, () => clearTimeout(timer))
   }
 

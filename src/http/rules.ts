@@ -45,7 +45,9 @@ export function ruleSource<Req>(
   const build = (windows: readonly unknown[]) => {
     const limits = tiers.map((tier, i) => ({
       ...tier,
+      // A limit of 1 stands for one that is not known yet: a key then counts as owing for the longest time.
       limit: typeof tier.limit === 'function' ? 1 : tier.limit,
+      name: tier.name ?? (isList && isComputed(tier) ? `limit-${i + 1}` : undefined),
       window: windows[i] as number | string
     }))
     return buildLimiter(
@@ -54,15 +56,16 @@ export function ruleSource<Req>(
       mayShare
     )
   }
-  const isComputed = tiers.some(
-    (tier) => typeof tier.limit === 'function' || typeof tier.window === 'function'
-  )
-  if (!isComputed) {
+  if (!tiers.some(isComputed)) {
     const limiter = build(tiers.map((tier) => tier.window))
     const fixed = { limiter, policies: limiter.policies }
     return { fixed, forRequest: () => fixed }
   }
   return new ComputedRules(tiers, build)
+}
+
+function isComputed<Req>({ limit, window }: RuleOptions<Req>): boolean {
+  return typeof limit === 'function' || typeof window === 'function'
 }
 
 class ComputedRules<Req> implements RuleSource<Req> {
