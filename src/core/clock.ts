@@ -1,5 +1,3 @@
-import { HeadgateError } from './errors.js'
-
 /** A source of time: whole milliseconds since the epoch. */
 export type Clock = () => number
 
@@ -14,7 +12,7 @@ export const monotonicClock: Clock = () => Math.floor(performance.timeOrigin + p
 export class SteadyTime {
   /** How far the clock is behind the time that was last read, ms. Waits are longer by it. */
   lag = 0
-  #latest = Number.NEGATIVE_INFINITY
+  #latest = 0
   #offset = 0
   readonly #windowMs: number
   readonly #aligned: boolean
@@ -41,14 +39,16 @@ export class SteadyTime {
       this.lag = step
       return latest
     }
-    if (Number.isNaN(step))
-      throw new HeadgateError('HEADGATE_BAD_OPTION', `\`now\` returned ${now}: it must return milliseconds`)
     const target = this.#aligned
-      ? Math.floor(latest / this.#windowMs) * this.#windowMs + (now % this.#windowMs)
+      ? startOf(latest, this.#windowMs) + now - startOf(now, this.#windowMs)
       : latest
     this.#latest = now
     this.#offset = target - now
     this.lag = 0
     return target
   }
+}
+
+function startOf(now: number, windowMs: number): number {
+  return Math.floor(now / windowMs) * windowMs
 }

@@ -73,7 +73,11 @@ function tiersOf(limits: unknown): readonly PolicyOptions[] {
 function clockOf(now: unknown): Clock {
   if (now === undefined) return monotonicClock
   if (typeof now !== 'function') throw badOption('now', now, 'give a function that returns milliseconds')
-  return () => Math.floor(now() as number)
+  return () => {
+    const time = Math.floor(now() as number)
+    if (Number.isSafeInteger(time)) return time
+    throw badOption('now', time, 'it must return milliseconds since the epoch')
+  }
 }
 
 /** @throws HeadgateError `HEADGATE_BAD_OPTION` for anything but true, false or undefined */

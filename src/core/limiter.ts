@@ -28,7 +28,7 @@ export interface Limiter {
   /** Forgets a key: its next request is its first. Lifts a block. */
   reset(key: Key): void
   /**
-   * Denies a key for `duration`, ms or text; `Infinity` until `reset`. Its allowance is fresh afterwards.
+   * Denies a key for `duration`, ms or text; `Infinity` until `reset`. What it owes goes on being paid back.
    * @throws HeadgateError `HEADGATE_STORE_FULL` where as many keys are blocked as the store keeps
    */
   block(key: Key, duration: Duration): void
@@ -82,8 +82,7 @@ export class PolicyLimiter implements Limiter {
   }
 
   refund(key: Key, cost = 1, chargedAt?: number): void {
-    const now = this.now()
-    this.#counters.refund(keyText(key), checkCost(cost), now, this.policies, chargedAt ?? now)
+    this.giveBack(key, cost, this.policies, chargedAt)
   }
 
   reset(key: Key): void {
@@ -120,6 +119,12 @@ export class PolicyLimiter implements Limiter {
     return this.#answer(Verdict.admitted, policies, false)
   }
 
+  /** Refunds under the policies of the request that was charged. */
+  giveBack(key: Key, cost: number, policies: readonly Policy[], chargedAt?: number): void {
+    const now = this.now()
+    this.#counters.refund(keyText(key), checkCost(cost), now, policies, chargedAt ?? now)
+  }
+
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
   withLimits(limits: readonly unknown[]): readonly Policy[] {
     return this.policies.map((policy, i) =>
@@ -139,7 +144,7 @@ export class PolicyLimiter implements Limiter {
     return variant
   }
 
-  /** Blocks a key that was denied; its allowance is fresh once the block ends. */
+  /** Blocks a key that was denied, unless it asked for more than it may ever have. */
   #penalise(key: string, cost: number, now: number, policies: readonly Policy[]): Decision {
     const isPossible = policies.every((policy) => cost <= policy.capacity)
     if (!isPossible || !this.#counters.block(key, this.#blockMs, now))

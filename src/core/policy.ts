@@ -91,7 +91,11 @@ export function withLimit(policy: Policy, limit: unknown): Policy {
       'HEADGATE_BAD_LIMIT',
       `The limit function of policy '${policy.name}' returned ${String(limit)}: return a positive whole number, 0 to deny, or Infinity for no limit.`
     )
-  return complete({ ...policy, limit: limit as number })
+  try {
+    return complete({ ...policy, limit: limit as number })
+  } catch (error) {
+    throw new HeadgateError('HEADGATE_BAD_LIMIT', `A limit function: ${(error as Error).message}`)
+  }
 }
 
 function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs'>): Policy {

@@ -39,8 +39,8 @@ export interface Counters {
   /** Forgets a key, its block included. */
   reset(key: string): void
   /**
-   * Denies a key until `now + blockMs`, whatever its policies say (`Infinity`: until it is reset), and forgets
-   * what it used. False if there are as many blocked keys as there may be keys, and it is not blocked.
+   * Denies a key until `now + blockMs`, whatever its policies say; `Infinity` until it is reset. What it owes goes on
+   * being paid back. False if there are as many blocked keys as there may be keys, and it is not blocked.
    */
   block(key: string, blockMs: number, now: number): boolean
   /** Keys that owe something at `now`, counted one by one: for tests and dashboards, not for each request. */

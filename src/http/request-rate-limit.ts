@@ -95,8 +95,8 @@ export class RequestRateLimit implements Decision {
 
   /** Gives back what this request was charged, `charge` included. */
   refund(): void {
-    const { limiter, decidedAt } = this.#parts
-    if (this.#charged > 0) limiter.refund(this.key, this.#charged, decidedAt)
+    const { limiter, policies, decidedAt } = this.#parts
+    if (this.#charged > 0) limiter.giveBack(this.key, this.#charged, policies, decidedAt)
     this.#charged = 0
   }
 

@@ -1,5 +1,6 @@
 import { SteadyTime } from '../core/clock.js'
 import { Answer, answerSize } from '../core/decision.js'
+import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import { Charge, type Counters, Verdict } from '../core/store.js'
 import { Blocks } from './blocks.js'
@@ -43,14 +44,13 @@ export class MemoryCounters implements Counters {
     this.#askedKeys = maxKeys
     this.#maxKeys = this.#boundOf(slots)
     this.#table = new Table(slots, this.#maxKeys)
-    this.#tiers = { base: policies, policies, offsets, times: new Float64Array(policies.length) }
+    this.#tiers = { slowest: policies, policies, offsets, times: new Float64Array(policies.length) }
     this.#fresh = new Float64Array(slots)
   }
 
   decide(key: string, cost: number, now: number, policies: readonly Policy[], charge: Charge): Verdict {
     this.#setTime(now)
     if (policies !== this.#tiers.policies) this.#adopt(policies)
-    if (this.#blocks !== null && this.#isBlocked(key, this.#blocks)) return Verdict.blocked
     const print = this.#print
     fingerprint(key, print)
     let place = this.#table.find(print[0]!, print[1]!)
@@ -59,6 +59,7 @@ export class MemoryCounters implements Counters {
       place < 0
         ? this.#check(this.#fresh, 0, cost)
         : this.#check(this.#table.cells, place * this.#table.stride + 1, cost)
+    if (this.#blocks !== null && this.#isBlocked(key, this.#blocks)) return Verdict.blocked
     if (charge === Charge.none || (!allowed && charge !== Charge.always))
       return allowed ? Verdict.admitted : Verdict.denied
     if (place < 0) place = this.#admit()
@@ -91,16 +92,15 @@ export class MemoryCounters implements Counters {
 
   reset(key: string): void {
     this.#blocks?.delete(key)
-    this.#forget(key)
+    const place = this.#placeOf(key)
+    if (place >= 0) this.#table.remove(place)
   }
 
   block(key: string, blockMs: number, now: number): boolean {
     this.#setTime(now)
     const time = this.#tiers.times[0]!
     this.#blocks ??= new Blocks()
-    if (!this.#blocks.add(key, time + blockMs, time, this.#maxKeys)) return false
-    this.#forget(key)
-    return true
+    return this.#blocks.add(key, time + blockMs, time, this.#maxKeys)
   }
 
   size(now: number): number {
@@ -114,11 +114,6 @@ export class MemoryCounters implements Counters {
   #setTime(now: number): void {
     const { times } = this.#tiers
     for (let i = 0; i < times.length; i++) times[i] = this.#steady[i]!.read(now)
-  }
-
-  #forget(key: string): void {
-    const place = this.#placeOf(key)
-    if (place >= 0) this.#table.remove(place)
   }
 
   #placeOf(key: string): number {
@@ -204,7 +199,7 @@ export class MemoryCounters implements Counters {
 
   /** True where the numbers behave as zeros do: nothing would change if they were forgotten. */
   #isSpent(at: number): boolean {
-    const { base: policies, offsets, times } = this.#tiers
+    const { slowest: policies, offsets, times } = this.#tiers
     for (let i = 0; i < policies.length; i++) {
       policies[i]!.strategy.check(
         this.#table.cells,
@@ -226,19 +221,29 @@ export class MemoryCounters implements Counters {
 
   /** Takes other limits; a strategy that needs more numbers for one gets them in every entry. */
   #adopt(policies: readonly Policy[]): void {
-    const { offsets } = this.#tiers
+    const { offsets, slowest } = this.#tiers
     this.#tiers.policies = policies
+    this.#tiers.slowest = policies.map((policy, i) => slower(policy, slowest[i]!))
     const room = policies.map((_, i) => offsets[i + 1]! - offsets[i]!)
-    if (policies.every((policy, i) => policy.slots <= room[i]!)) return
-    const wider = offsetsOf(
-      policies.map(({ slots }, i) => (slots > room[i]! ? Math.max(slots, 2 * room[i]!) : room[i]!))
-    )
+    if (policies.some((policy, i) => policy.slots > room[i]!)) this.#widen(room)
+  }
+
+  #widen(room: readonly number[]): void {
+    const { offsets, policies } = this.#tiers
+    const wider = offsetsOf(policies.map(({ slots }, i) => Math.max(room[i]!, slots)))
+    const slots = wider[policies.length]!
+    this.#rebuild()
+    const maxKeys = this.#boundOf(slots)
+    if (this.#table.used > maxKeys)
+      throw new HeadgateError(
+        'HEADGATE_BAD_LIMIT',
+        `A limit function asks for ${slots * 8} bytes a key, more than ${this.#table.used} keys may have together: return a smaller limit, or use a strategy that needs less.`
+      )
     const move: Mover = (from, at, to, target) =>
       room.forEach((count, i) => {
         to.set(from.subarray(at + offsets[i]!, at + offsets[i]! + count), target + wider[i]!)
       })
-    const slots = wider[policies.length]!
-    this.#maxKeys = this.#boundOf(slots)
+    this.#maxKeys = maxKeys
     this.#rebuild(slots, move)
     this.#overflow = this.#overflow?.movedTo(slots, move) ?? null
     this.#fresh = new Float64Array(slots)
@@ -252,17 +257,24 @@ export class MemoryCounters implements Counters {
     )
   }
 
+  /** Lengthens the waits of the answer at hand by what is left of a block. */
   #isBlocked(key: string, blocks: Blocks): boolean {
     const left = blocks.left(key, this.#tiers.times[0]!)
     if (blocks.isEmpty) this.#blocks = null
     if (left === 0) return false
+    const wait = left + this.#steady[0]!.lag
     for (const answer of this.answers) {
       answer[Answer.remaining] = 0
-      answer[Answer.retryAfterMs] = left
-      answer[Answer.resetMs] = left
+      answer[Answer.retryAfterMs] = Math.max(answer[Answer.retryAfterMs]!, wait)
+      answer[Answer.resetMs] = Math.max(answer[Answer.resetMs]!, wait)
     }
     return true
   }
+}
+
+/** Of two variants of a policy, the one under which a key owes for longer. */
+function slower(a: Policy, b: Policy): Policy {
+  return a.limit > 0 && a.limit < b.limit ? a : b
 }
 
 function copyOf(slots: number): Mover {

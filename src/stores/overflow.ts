@@ -4,9 +4,9 @@ import type { Mover } from './table.js'
 
 /** What one decision is about. */
 export interface Tiers {
-  /** The policies that the counters were opened with. */
-  readonly base: readonly Policy[]
-  /** The same, or with limits of this request. */
+  /** Those with the lowest limits seen, under which keys owe for the longest time. */
+  slowest: readonly Policy[]
+  /** The policies of this request. */
   policies: readonly Policy[]
   /** Where each policy's numbers begin in a bucket, and last where they end. */
   offsets: readonly number[]
@@ -57,8 +57,8 @@ export class Overflow {
       tiers.policies.forEach((policy, i) => {
         const at = row + tiers.offsets[i]!
         policy.strategy.charge(this.#cells, at, policy, tiers.times[i]!, cost, scratch)
-        const base = tiers.base[i]!
-        base.strategy.check(this.#cells, at, base, tiers.times[i]!, 1, scratch)
+        const slowest = tiers.slowest[i]!
+        slowest.strategy.check(this.#cells, at, slowest, tiers.times[i]!, 1, scratch)
         this.#drainedAt = Math.max(this.#drainedAt, tiers.times[0]! + scratch[Answer.resetMs]!)
       })
     }

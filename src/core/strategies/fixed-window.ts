@@ -42,7 +42,7 @@ export const fixedWindow: Strategy = {
 /** Is `now` inside the window that the state counts? */
 function isCurrent(state: Float64Array, at: number, rule: Rule, now: number): boolean {
   return rule.align === 'first-request'
-    ? now - state[at]! < rule.windowMs && now >= state[at]!
+    ? state[at + 1]! > 0 && now >= state[at]! && now - state[at]! < rule.windowMs
     : Math.floor(now / rule.windowMs) === state[at]
 }
 

@@ -23,8 +23,9 @@ export const slidingLog: Strategy = {
   charge(state, at, rule, now, cost, out) {
     drop(state, at, expired(state, at, rule, now))
     if (state[at + 2]! < rule.limit) widen(state, at, rule.limit)
-    drop(state, at, Math.max(0, state[at + 1]! + cost - state[at + 2]!))
-    for (let i = 0; i < cost; i++) append(state, at, now)
+    const units = Math.min(cost, rule.limit)
+    drop(state, at, Math.max(0, state[at + 1]! + units - state[at + 2]!))
+    for (let i = 0; i < units; i++) append(state, at, now)
     out[0] = Math.max(0, rule.limit - state[at + 1]!)
     out[2] = rule.windowMs
   },

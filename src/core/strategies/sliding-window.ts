@@ -11,7 +11,6 @@ import type { Rule, Strategy } from '../strategy.js'
 export const slidingWindow: Strategy = {
   name: 'sliding-window',
   slots: () => 3,
-  aligned: () => true,
   validate: (rule) => checkProduct('limit', rule.limit, rule.windowMs),
 
   check(state, at, rule, now, cost, out) {
