@@ -73,17 +73,37 @@ export function decisionMaker(policy: Policy): DecisionMaker {
  * order of configuration), as draft-ietf-httpapi-ratelimit-headers-06 §4 asks.
  */
 export function combine(tiers: readonly Decision[]): Decision {
-  const reported = tightest(tiers) ?? tiers[0]!
-  let retryAfterMs = 0
-  let delayMs: number | undefined
-  for (const tier of tiers) {
-    retryAfterMs = Math.max(retryAfterMs, tier.retryAfterMs)
-    if (tier.delayMs !== undefined) delayMs = Math.max(delayMs ?? 0, tier.delayMs)
+  const delays = tiers.flatMap(({ delayMs }) => (delayMs === undefined ? [] : [delayMs]))
+  const decision = new TieredDecision(tiers)
+  if (delays.length === 0) return decision
+  return Object.assign(decision, { delayMs: decision.allowed ? Math.max(...delays) : 0 })
+}
+
+class TieredDecision implements Decision {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetMs: number
+  readonly tiers: readonly Decision[]
+
+  constructor(tiers: readonly Decision[]) {
+    const reported = reportedOf(tiers)
+    this.allowed = tiers.every((tier) => tier.allowed)
+    this.limit = reported.limit
+    this.remaining = reported.remaining
+    this.retryAfterMs = Math.max(...tiers.map((tier) => tier.retryAfterMs))
+    this.resetMs = reported.resetMs
+    this.tiers = tiers
   }
-  const allowed = tiers.every((tier) => tier.allowed)
-  const { limit, remaining, resetMs, policy } = reported
-  const decision = { allowed, limit, remaining, retryAfterMs, resetMs, policy, tiers }
-  return delayMs === undefined ? decision : { ...decision, delayMs: allowed ? delayMs : 0 }
+
+  get policy(): Policy {
+    return reportedOf(this.tiers).policy
+  }
+}
+
+function reportedOf(tiers: readonly Decision[]): Decision {
+  return tightest(tiers) ?? tiers[0]!
 }
 
 /** What tells which of several tiers is closest to its limit. Times may be unknown. */

@@ -2,7 +2,7 @@ import type { Clock } from './clock.js'
 import { Answer, combine, type Decision, type DecisionMaker, decisionMaker } from './decision.js'
 import { type Duration, durationMs } from './duration.js'
 import { HeadgateError } from './errors.js'
-import { shown } from './options.js'
+import { badOption, shown } from './options.js'
 import { type Policy, withLimit } from './policy.js'
 import { Charge, type Counters, Verdict } from './store.js'
 
@@ -122,6 +122,8 @@ export class PolicyLimiter implements Limiter {
   /** Refunds under the policies of the request that was charged. */
   giveBack(key: Key, cost: number, policies: readonly Policy[], chargedAt?: number): void {
     const now = this.now()
+    if (chargedAt !== undefined && !Number.isFinite(chargedAt))
+      throw badOption('chargedAt', chargedAt, "give the instant of the charge, ms on the limiter's clock")
     this.#counters.refund(keyText(key), checkCost(cost), now, policies, chargedAt ?? now)
   }
 

@@ -23,6 +23,7 @@ const members = [
   'shapes',
   'check',
   'charge',
+  'chargeShared',
   'refund'
 ]
 

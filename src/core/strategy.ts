@@ -48,6 +48,18 @@ export interface Strategy {
    * are after it (and `out[3]`, if it shapes).
    */
   charge(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): void
+  /**
+   * Charges a bucket that several keys share: what it then answers must be no laxer than what any of them would be
+   * answered by a bucket of its own. `charge`, if left out.
+   */
+  chargeShared?(
+    state: Float64Array,
+    at: number,
+    rule: Rule,
+    now: number,
+    cost: number,
+    out: Float64Array
+  ): void
   /** Gives back up to `cost` units that were charged at `chargedAt`, never above full; a no-op if left out. */
   refund?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, chargedAt: number): void
 }

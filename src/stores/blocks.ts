@@ -1,20 +1,31 @@
+import { SteadyTime } from '../core/clock.js'
+
+/** Blocks that a full list looks at for one that has ended, each time that it is asked to take another. */
+const purgeAtOnce = 8
+
 /** Keys that are denied until an instant, whatever their policies say. Few: they are kept by their text. */
 export class Blocks {
   readonly #until = new Map<string, number>()
+  /** A block lasts as long as it says: a step back of the clock neither ends nor lengthens it. */
+  readonly #time = new SteadyTime(0, false)
 
-  /** Takes a block, unless as many others as `most` are in force. */
-  add(key: string, until: number, now: number, most: number): boolean {
-    if (this.#until.size >= most) this.#purge(now)
-    if (this.#until.size >= most && !this.#until.has(key)) return false
-    this.#until.set(key, until)
+  /** Takes a block, unless `most` others are in force. */
+  add(key: string, blockMs: number, now: number, most: number): boolean {
+    const time = this.#time.read(now)
+    if (this.#until.size >= most && !this.#until.has(key)) {
+      this.#purge(time)
+      if (this.#until.size >= most) return false
+    }
+    this.#until.set(key, time + blockMs)
     return true
   }
 
   /** For how many ms more a key is denied; 0 if it is not. */
   left(key: string, now: number): number {
+    const time = this.#time.read(now)
     const until = this.#until.get(key)
     if (until === undefined) return 0
-    if (until > now) return until - now
+    if (until > time) return until - time
     this.#until.delete(key)
     return 0
   }
@@ -27,7 +38,13 @@ export class Blocks {
     return this.#until.size === 0
   }
 
-  #purge(now: number): void {
-    for (const [key, until] of this.#until) if (until <= now) this.#until.delete(key)
+  /** Drops the oldest blocks that have ended; those in force are looked at again last. */
+  #purge(time: number): void {
+    let looked = 0
+    for (const [key, until] of this.#until) {
+      if (looked++ === purgeAtOnce) return
+      this.#until.delete(key)
+      if (until > time) this.#until.set(key, until)
+    }
   }
 }

@@ -5,7 +5,7 @@ import type { Policy } from '../core/policy.js'
 import { Charge, type Counters, Verdict } from '../core/store.js'
 import { Blocks } from './blocks.js'
 import { fingerprint } from './fingerprint.js'
-import { Overflow, type Tiers } from './overflow.js'
+import { Overflow, overflowWidth, type Tiers } from './overflow.js'
 import { bytesPerKey, type Mover, Table } from './table.js'
 
 const defaultMaxKeys = 1_000_000
@@ -54,12 +54,12 @@ export class MemoryCounters implements Counters {
     const print = this.#print
     fingerprint(key, print)
     let place = this.#table.find(print[0]!, print[1]!)
-    if (place < 0) this.#loadFresh()
+    if (place < 0) this.#loadFresh(cost)
     const allowed =
       place < 0
         ? this.#check(this.#fresh, 0, cost)
         : this.#check(this.#table.cells, place * this.#table.stride + 1, cost)
-    if (this.#blocks !== null && this.#isBlocked(key, this.#blocks)) return Verdict.blocked
+    if (this.#blocks !== null && this.#isBlocked(key, now, this.#blocks)) return Verdict.blocked
     if (charge === Charge.none || (!allowed && charge !== Charge.always))
       return allowed ? Verdict.admitted : Verdict.denied
     if (place < 0) place = this.#admit()
@@ -97,10 +97,8 @@ export class MemoryCounters implements Counters {
   }
 
   block(key: string, blockMs: number, now: number): boolean {
-    this.#setTime(now)
-    const time = this.#tiers.times[0]!
     this.#blocks ??= new Blocks()
-    return this.#blocks.add(key, time + blockMs, time, this.#maxKeys)
+    return this.#blocks.add(key, blockMs, now, this.#maxKeys)
   }
 
   size(now: number): number {
@@ -166,10 +164,10 @@ export class MemoryCounters implements Counters {
     return place
   }
 
-  #loadFresh(): void {
+  #loadFresh(cost: number): void {
     if (this.#overflow === null) return
-    if (this.#overflow.isActive(this.#tiers.times[0]!))
-      this.#overflow.load(this.#print[0]!, this.#print[1]!, this.#tiers, this.#fresh)
+    if (this.#overflow.isActive(this.#tiers))
+      this.#overflow.load(this.#print[0]!, this.#print[1]!, cost, this.#tiers, this.#fresh)
     else {
       this.#overflow = null
       this.#fresh.fill(0)
@@ -177,9 +175,14 @@ export class MemoryCounters implements Counters {
   }
 
   #chargeOverflow(cost: number): void {
-    this.#overflow ??= new Overflow(this.#fresh.length, Math.max(64, this.#maxKeys >>> 3))
+    this.#overflow ??= this.#newOverflow()
     this.#overflow.charge(this.#print[0]!, this.#print[1]!, cost, this.#tiers)
     this.#charge(this.#fresh, 0, cost)
+  }
+
+  #newOverflow(): Overflow {
+    const slots = this.#fresh.length
+    return new Overflow(slots, overflowWidth(slots, this.#maxKeys), this.answers.length)
   }
 
   #recheck(place: number, cost: number): void {
@@ -258,11 +261,10 @@ export class MemoryCounters implements Counters {
   }
 
   /** Lengthens the waits of the answer at hand by what is left of a block. */
-  #isBlocked(key: string, blocks: Blocks): boolean {
-    const left = blocks.left(key, this.#tiers.times[0]!)
+  #isBlocked(key: string, now: number, blocks: Blocks): boolean {
+    const wait = blocks.left(key, now)
     if (blocks.isEmpty) this.#blocks = null
-    if (left === 0) return false
-    const wait = left + this.#steady[0]!.lag
+    if (wait === 0) return false
     for (const answer of this.answers) {
       answer[Answer.remaining] = 0
       answer[Answer.retryAfterMs] = Math.max(answer[Answer.retryAfterMs]!, wait)

@@ -29,7 +29,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   return {
     open({ policies, named }: CountersOptions): Counters {
       if (!named) return new MemoryCounters(policies, maxKeys)
-      const names = policies.map((policy) => `'${policy.name}'`).join(', ')
+      const names = JSON.stringify(policies.map((policy) => policy.name))
       const rules = rulesText(policies)
       const held = shared.get(names) ?? { rules, counters: new MemoryCounters(policies, maxKeys) }
       if (held.rules !== rules)
@@ -43,7 +43,16 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   }
 }
 
-/** Equal for policies that decide alike. */
+/** Equal for policies that decide alike, whether their defaults were written out or not. */
 function rulesText(policies: readonly Policy[]): string {
-  return JSON.stringify(policies.map(({ strategy, ...rule }) => ({ ...rule, strategy: strategy.name })))
+  return JSON.stringify(
+    policies.map(({ strategy, limit, windowMs, capacity, align = 'clock', delayAfter = 0 }) => [
+      strategy.name,
+      limit,
+      windowMs,
+      capacity,
+      align,
+      delayAfter
+    ])
+  )
 }

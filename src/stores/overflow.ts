@@ -14,6 +14,11 @@ export interface Tiers {
   readonly times: Float64Array
 }
 
+/** Buckets a row for a table: a quarter of its keys, or 64 where those are few and small. */
+export function overflowWidth(slots: number, maxKeys: number): number {
+  return Math.max(2, maxKeys >>> 2, Math.min(64, Math.floor(2 ** 16 / (slots * 8))))
+}
+
 /**
  * What judges the keys that a full table has no room for: two rows of buckets, each shared by the keys that hash
  * to it. A bucket holds what all its keys used together, so it is an upper bound of what any of them did: of the
@@ -23,29 +28,30 @@ export class Overflow {
   readonly #cells: Float64Array
   readonly #width: number
   readonly #slots: number
-  /** When the last of the buckets has drained, on the steady time of the first policy. */
-  #drainedAt = Number.NEGATIVE_INFINITY
+  /** When the last bucket of each policy has drained, on that policy's steady time. */
+  readonly #drainedAt: Float64Array
 
-  constructor(slots: number, width: number) {
+  constructor(slots: number, width: number, policies: number) {
     this.#slots = slots
     this.#width = width
     this.#cells = new Float64Array(2 * width * slots)
+    this.#drainedAt = new Float64Array(policies)
   }
 
   /** False once every bucket has drained. */
-  isActive(now: number): boolean {
-    return now < this.#drainedAt
+  isActive({ times }: Tiers): boolean {
+    return this.#drainedAt.some((drainedAt, i) => times[i]! < drainedAt)
   }
 
-  /** Copies into `state` the numbers of the bucket that leaves a key more, a policy each. */
-  load(low: number, high: number, tiers: Tiers, state: Float64Array): void {
+  /** Copies into `state` the numbers of the bucket under which a cost is admitted first, a policy each. */
+  load(low: number, high: number, cost: number, tiers: Tiers, state: Float64Array): void {
     const first = this.#place(low, 0)
     const second = this.#place(high, 1)
     tiers.policies.forEach((policy, i) => {
       const offset = tiers.offsets[i]!
-      const now = tiers.times[i]!
-      const laxer =
-        this.#left(first + offset, policy, now) >= this.#left(second + offset, policy, now) ? first : second
+      const laxer = this.#isLaxer(second + offset, first + offset, policy, tiers.times[i]!, cost)
+        ? second
+        : first
       const end = tiers.offsets[i + 1]!
       for (let slot = offset; slot < end; slot++) state[slot] = this.#cells[laxer + slot]!
     })
@@ -53,23 +59,25 @@ export class Overflow {
 
   /** Charges both buckets of a key under every policy. */
   charge(low: number, high: number, cost: number, tiers: Tiers): void {
-    for (const row of [this.#place(low, 0), this.#place(high, 1)]) {
+    for (const row of [this.#place(low, 0), this.#place(high, 1)])
       tiers.policies.forEach((policy, i) => {
+        const { strategy } = policy
         const at = row + tiers.offsets[i]!
-        policy.strategy.charge(this.#cells, at, policy, tiers.times[i]!, cost, scratch)
+        const now = tiers.times[i]!
+        if (strategy.chargeShared) strategy.chargeShared(this.#cells, at, policy, now, cost, scratch)
+        else strategy.charge(this.#cells, at, policy, now, cost, scratch)
         const slowest = tiers.slowest[i]!
-        slowest.strategy.check(this.#cells, at, slowest, tiers.times[i]!, 1, scratch)
-        this.#drainedAt = Math.max(this.#drainedAt, tiers.times[0]! + scratch[Answer.resetMs]!)
+        slowest.strategy.check(this.#cells, at, slowest, now, 1, scratch)
+        this.#drainedAt[i] = Math.max(this.#drainedAt[i]!, now + scratch[Answer.resetMs]!)
       })
-    }
   }
 
   /** The same buckets in another layout. */
   movedTo(slots: number, move: Mover): Overflow {
-    const moved = new Overflow(slots, this.#width)
+    const moved = new Overflow(slots, this.#width, this.#drainedAt.length)
     for (let bucket = 0; bucket < 2 * this.#width; bucket++)
       move(this.#cells, bucket * this.#slots, moved.#cells, bucket * slots)
-    moved.#drainedAt = this.#drainedAt
+    moved.#drainedAt.set(this.#drainedAt)
     return moved
   }
 
@@ -77,9 +85,13 @@ export class Overflow {
     return (Math.floor(((word >>> 0) / 2 ** 32) * this.#width) + row * this.#width) * this.#slots
   }
 
-  #left(at: number, policy: Policy, now: number): number {
-    policy.strategy.check(this.#cells, at, policy, now, 1, scratch)
-    return scratch[Answer.remaining]!
+  #isLaxer(at: number, other: number, policy: Policy, now: number, cost: number): boolean {
+    const asked = Math.min(cost, policy.capacity)
+    policy.strategy.check(this.#cells, other, policy, now, asked, scratch)
+    const [remaining, retryAfterMs] = scratch
+    policy.strategy.check(this.#cells, at, policy, now, asked, scratch)
+    const wait = scratch[Answer.retryAfterMs]!
+    return wait < retryAfterMs! || (wait === retryAfterMs && scratch[Answer.remaining]! > remaining!)
   }
 }
 

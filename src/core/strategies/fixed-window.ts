@@ -33,6 +33,14 @@ export const fixedWindow: Strategy = {
     out[2] = endOf(state, at, rule) - now
   },
 
+  chargeShared(state, at, rule, now, cost, out) {
+    // The window of a key that comes late ends after the one that it finds open: let that one last as long.
+    fixedWindow.charge(state, at, rule, now, cost, out)
+    if (rule.align !== 'first-request') return
+    state[at] = now
+    out[2] = rule.windowMs
+  },
+
   refund(state, at, rule, now, cost, chargedAt) {
     if (!isCurrent(state, at, rule, now) || !isCurrent(state, at, rule, chargedAt)) return
     state[at + 1] = Math.max(0, state[at + 1]! - cost)
