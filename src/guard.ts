@@ -29,7 +29,7 @@ export const guard = {
     key: KeySpec<object>,
     limit: number,
     window: Duration,
-    strategy?: StrategyName | Strategy
+    strategy: StrategyName | Strategy = 'fixed-window'
   ): GuardHandler {
     const options: GateOptions<object, object> = { key, limit, window, strategy }
     const plan = gatePlan(options, 'guard.limit') as never
@@ -37,7 +37,7 @@ export const guard = {
     const fastify = new Gate(plan, fastifyPort)
     const watch = new TurnWatch()
     return (request, response, next) => {
-      const isFastify = 'raw' in request
+      const isFastify = 'hijack' in response
       if (!isFastify) watch.see()
       const gate = isFastify ? fastify : express
       gate.handle(request as never, response as never, next as Next)

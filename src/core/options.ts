@@ -49,12 +49,15 @@ export function badOption(option: string, value: unknown, fix: string): Headgate
 }
 
 /**
- * Refuses option names that are not known, so that a misspelt one never leaves a route unprotected.
+ * Refuses option names that are not known, so that a misspelt one never leaves a route unprotected, and null.
  * @throws HeadgateError `HEADGATE_UNKNOWN_OPTION`, with the near name where there is one
  */
 export function checkNames(options: object, known: readonly string[], where: string): void {
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue
+  for (const [name, value] of Object.entries(options)) {
+    if (known.includes(name)) {
+      if (value === null) throw badOption(name, value, 'give it a value, or leave it out for the default')
+      continue
+    }
     const near = nearest(name, known)
     const hint = near ? `did you mean \`${near}\`?` : `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
     throw new HeadgateError('HEADGATE_UNKNOWN_OPTION', `\`${name}\` is no option of ${where}: ${hint}`)

@@ -12,7 +12,7 @@ export interface ExpressRequest extends IncomingMessage {
 /** Express 4 and 5, and bare Node servers, which trust no proxy. */
 export const expressPort: Port<ExpressRequest, ServerResponse> = {
   method: (request) => request.method ?? '',
-  header: (request, name) => request.headers[name],
+  header: (request, name) => (Object.hasOwn(request.headers, name) ? request.headers[name] : undefined),
   socket: (request) => request.socket,
   trust(request) {
     const { app } = request
@@ -28,11 +28,14 @@ export const expressPort: Port<ExpressRequest, ServerResponse> = {
   setHeader: (response, name, value) => void response.setHeader(name, value),
   removeHeader: (response, name) => response.removeHeader(name),
   isSent: (response) => response.headersSent,
+  status: (response) => response.statusCode,
   setStatus(response, status) {
     response.statusCode = status
   },
   send: (response, body) => void response.end(body),
+  cutShort: (response) => void response.end(),
   onFinish: (response, finished) => void response.once('finish', () => finished(response.statusCode)),
+  isClosed: (response) => response.closed || response.destroyed,
   onClose: (response, closed) => void response.once('close', closed)
 }
 

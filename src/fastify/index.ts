@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import type { FastifyRouteLimit, LimitHookFunction, RateLimitPluginOptions, RouteLimit } from './options.js'
+import { declaredIn } from './route-limits.js'
 import { LimitScope } from './scope.js'
 import { warnOfTrustSetting } from './trust-setting.js'
 
@@ -27,18 +28,22 @@ declare module 'fastify' {
   }
 }
 
+/** The innermost registration of the plugin around an instance; instances inherit it from their parents. */
+const innermost = Symbol('headgate.scope')
+
 async function plugin(app: FastifyInstance, options: RateLimitPluginOptions): Promise<void> {
   const scope = new LimitScope(options)
   warnOfTrustSetting(app)
+  Object.assign(app, { [innermost]: scope, limit: (own: FastifyRouteLimit | string) => scope.hookFor(own) })
   if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
-  const limit = (own: FastifyRouteLimit | string) => scope.hookFor(own)
-  if (app.hasDecorator('limit')) app.limit = limit
-  else app.decorate('limit', limit)
+  for (const route of declaredIn(app)) scope.claimRoute(route)
+  app.addHook('onRoute', function (this: FastifyInstance & { [innermost]?: LimitScope }, route) {
+    if (this[innermost] === scope) scope.claimRoute(route)
+  })
   app.addHook('onReady', async () => {
     scope.isStarted = true
   })
-  app.addHook('onRoute', (route) => scope.claimRoute(route))
-  app.addHook(scope.hook as 'onRequest', (request, reply, done) => scope.handle(request, reply, done))
+  app.addHook(scope.hook as 'onRequest', scope.handler)
 }
 
 /**

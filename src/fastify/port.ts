@@ -5,12 +5,12 @@ import { trustOf } from './trust.js'
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
 export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   method: (request) => request.raw.method ?? '',
-  header: (request, name) => request.headers[name],
+  header: (request, name) => (Object.hasOwn(request.headers, name) ? request.headers[name] : undefined),
   socket: (request) => request.raw.socket,
   trust: trustOf,
   trustSetting: () => undefined,
   trustOption: 'trustProxy',
-  recordOf: (request) => request.rateLimit ?? undefined,
+  recordOf: (request) => request.rateLimit,
   setRecord(request, record) {
     request.rateLimit = record
   },
@@ -18,10 +18,13 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   setHeader: (reply, name, value) => void reply.header(name, value),
   removeHeader: (reply, name) => void reply.removeHeader(name),
   isSent: (reply) => reply.raw.headersSent,
+  status: (reply) => reply.statusCode,
   setStatus: (reply, status) => void reply.code(status),
   // As bytes: Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3).
   send: (reply, body) => void reply.send(Buffer.from(body)),
+  cutShort: (reply) => void reply.raw.end(),
   onFinish: (reply, finished) => void reply.raw.once('finish', () => finished(reply.raw.statusCode)),
+  isClosed: ({ raw }) => raw.closed || raw.destroyed,
   onClose: (reply, closed) => void reply.raw.once('close', closed)
 }
 

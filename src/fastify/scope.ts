@@ -1,8 +1,8 @@
-import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify'
+import type { RouteOptions } from 'fastify'
 import { HeadgateError } from '../core/errors.js'
 import { badOption, checkNames, nearest } from '../core/options.js'
-import { policyOptionNames } from '../core/policy.js'
-import { Gate, type Next } from '../http/gate.js'
+import { checkUnique, policyOptionNames } from '../core/policy.js'
+import { Gate } from '../http/gate.js'
 import { gatePlan, gateSettingNames, pick } from '../http/options.js'
 import { warnOfLateLimiter } from '../http/warnings.js'
 import type {
@@ -14,24 +14,16 @@ import type {
   RouteLimit
 } from './options.js'
 import { fastifyPort } from './port.js'
-
-type FastifyGate = Gate<FastifyRequest, FastifyReply>
-
-/** Marks, in a route's config, what its own `limit` came to. */
-const claim = Symbol('headgate.claim')
-
-/** What a route said of its own limit: its gate, null for none, and the scope that read it. */
-interface Claim {
-  readonly scope: LimitScope
-  readonly gate: FastifyGate | null
-  /** True where the route runs the gate in a hook of its own. */
-  readonly isHooked: boolean
-}
-
-interface ClaimedConfig {
-  limit?: RouteLimit | undefined
-  [claim]?: Claim
-}
+import {
+  addRouteHook,
+  type Claim,
+  claim,
+  claimOf,
+  type FastifyGate,
+  limitHook,
+  limitOf,
+  type Placed
+} from './route-limits.js'
 
 const hooks: readonly LimitHook[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
 
@@ -43,123 +35,111 @@ export class LimitScope {
   isStarted = false
   readonly #settings: object
   readonly #gate: FastifyGate | null
-  readonly #policies = new Map<string, FastifyGate>()
+  readonly #policies: ReadonlyMap<string, Placed>
   /** Gates of GET routes, for the HEAD routes that Fastify makes of them. */
-  readonly #ofGet = new Map<string, { limit: unknown; gate: FastifyGate }>()
+  readonly #ofGet = new Map<string, { limit: unknown; placed: Placed }>()
 
   constructor(options: RateLimitPluginOptions) {
-    const { hook, policies = {}, ...rest } = options
     checkNames(
       options,
       [...policyOptionNames, 'limits', ...gateSettingNames, 'hook', 'policies'],
       'the plugin'
     )
     this.#settings = pick(options, [...gateSettingNames, 'hook'])
-    const hasRules = policyOptionNames.some((name) => name in rest) || 'limits' in rest
-    this.#gate = hasRules ? this.#makeGate(rest as ResolvedLimit, 'the plugin') : null
-    this.hook = hookOf(hook, this.#gate)
-    for (const [name, policy] of Object.entries(policies)) {
-      if (typeof policy !== 'object' || policy === null)
-        throw badOption(`policies.${name}`, policy, "give a policy such as { limit: 5, window: '15m' }")
-      this.#policies.set(name, this.#routeGate('limits' in policy ? policy : { name, ...policy }))
-    }
+    const { policies = {}, ...own } = options
+    const hasRules = [...policyOptionNames, 'limits'].some((name) => name in own)
+    const placed = hasRules ? place(own as ResolvedLimit, 'the plugin') : null
+    this.#gate = placed?.gate ?? null
+    this.hook = placed?.hook ?? checkHook(options.hook) ?? 'onRequest'
+    this.#policies = this.#readPolicies(policies)
   }
 
-  /** Limits a request of the scope by its route's own gate, or by the scope's. */
-  handle(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void {
-    const config = request.routeOptions.config as ClaimedConfig | undefined
-    let claimed = config?.[claim]
-    if (claimed === undefined && config?.limit !== undefined) claimed = this.#lateClaim(config)
-    const isMine = claimed === undefined || (claimed.scope !== this && claimed.gate !== null)
-    const gate = isMine ? this.#gate : claimed!.isHooked ? null : claimed!.gate
-    if (gate === null) done()
-    else gate.handle(request, reply, done as Next)
-  }
+  /** The hook that limits every request of the scope, by its route's own gate or by the scope's. */
+  readonly handler = limitHook((request) =>
+    this.#gateFor(request.routeOptions.config as { [claim]?: Claim } | undefined)
+  )
 
-  /** Reads the `limit` of a route as it is declared. */
+  /** Reads a route's own `limit`. The innermost scope around a route reads it last. */
   claimRoute(route: RouteOptions): void {
-    const limit = route.limit ?? (route.config as ClaimedConfig | undefined)?.limit
+    const limit = limitOf(route)
     if (limit === undefined) return
-    const gate = limit === false ? null : this.#gateOf(limit, route)
-    const hook = gate === null ? this.hook : hookOf(hookIn(limit, this.#settings), gate)
-    const isHooked = gate !== null && hook !== this.hook
-    if (isHooked) addRouteHook(route, hook, gate)
-    route.config = Object.assign({}, route.config, {
-      [claim]: { scope: this, gate, isHooked } satisfies Claim
-    })
+    const claimed = claimOf(route)
+    claimed.scope = this
+    claimed.placed = limit === false ? null : this.#placedFor(limit as Exclude<RouteLimit, false>, route)
+    if (claimed.placed !== null && claimed.placed.hook !== this.hook)
+      addRouteHook(route, claimed.placed.hook, claimed)
   }
 
   /** A hook for one route. */
   hookFor(limit: FastifyRouteLimit | string): LimitHookFunction {
     if (this.isStarted) warnOfLateLimiter()
-    const gate = typeof limit === 'string' ? this.#policy(limit) : this.#routeGate(limit)
-    return (request, reply, done) => gate.handle(request, reply, done as Next)
+    const { gate } = typeof limit === 'string' ? this.#policy(limit) : this.#place(limit)
+    return limitHook(() => gate)
   }
 
-  /** The `config.limit` of a route that was declared before the plugin had loaded: read by its first request. */
-  #lateClaim(config: ClaimedConfig): Claim {
-    const limit = config.limit as Exclude<RouteLimit, undefined>
-    const gate =
-      limit === false ? null : typeof limit === 'string' ? this.#policy(limit) : this.#routeGate(limit)
-    config[claim] = { scope: this, gate, isHooked: false }
-    return config[claim]
+  #gateFor(config: { [claim]?: Claim } | undefined): FastifyGate | null {
+    const claimed = config?.[claim]
+    if (claimed === undefined) return this.#gate
+    if (claimed.placed === null) return claimed.scope === undefined ? this.#gate : null
+    if (claimed.scope !== this) return this.#gate
+    return claimed.placed.hook === this.hook ? claimed.placed.gate : null
   }
 
-  #gateOf(limit: Exclude<RouteLimit, false>, route: RouteOptions): FastifyGate {
+  #placedFor(limit: Exclude<RouteLimit, false>, route: RouteOptions): Placed {
     if (typeof limit === 'string') return this.#policy(limit)
     const methods = ([] as string[]).concat(route.method)
-    const known = this.#ofGet.get(route.url)
-    if (methods.length === 1 && methods[0] === 'HEAD' && known?.limit === limit) return known.gate
-    const gate = this.#routeGate(limit)
-    if (methods.includes('GET')) this.#ofGet.set(route.url, { limit, gate })
-    return gate
+    const path = route.url.replace(/\/$/, '')
+    const known = this.#ofGet.get(path)
+    if (methods.length === 1 && methods[0] === 'HEAD' && known?.limit === limit) return known.placed
+    const placed = this.#place(limit)
+    if (methods.includes('GET')) this.#ofGet.set(path, { limit, placed })
+    return placed
   }
 
-  #policy(name: string): FastifyGate {
-    const gate = this.#policies.get(name)
-    if (gate) return gate
+  #policy(name: string): Placed {
+    const placed = this.#policies.get(name)
+    if (placed) return placed
     const known = [...this.#policies.keys()]
     const near = nearest(name, known)
+    const hint = near ? `did you mean '${near}'?` : `known are ${known.join(', ') || 'none'}.`
     throw new HeadgateError(
       'HEADGATE_UNKNOWN_POLICY',
-      `\`limit\` names the policy '${name}', which the plugin has not: ${near ? `did you mean '${near}'?` : `known are ${known.join(', ') || 'none'}.`}`
+      `\`limit\` names the policy '${name}', which the plugin has not: ${hint}`
+    )
+  }
+
+  #readPolicies(policies: unknown): ReadonlyMap<string, Placed> {
+    if (typeof policies !== 'object' || policies === null || Array.isArray(policies))
+      throw badOption('policies', policies, "give an object such as { login: { limit: 5, window: '15m' } }")
+    const entries = Object.entries(policies as Record<string, FastifyRouteLimit>)
+    checkUnique(entries.map(([name]) => ({ name })))
+    return new Map(
+      entries.map(([name, policy]) => {
+        if (typeof policy !== 'object' || policy === null)
+          throw badOption(`policies.${name}`, policy, "give a policy such as { limit: 5, window: '15m' }")
+        return [name, this.#place('limits' in policy ? policy : { name, ...policy })]
+      })
     )
   }
 
   /** A gate with the plugin's settings where the route's own options leave them out. */
-  #routeGate(limit: FastifyRouteLimit): FastifyGate {
+  #place(limit: FastifyRouteLimit): Placed {
     if (typeof limit !== 'object' || limit === null)
       throw badOption(
         'limit',
         limit,
         "give a policy such as { limit: 5, window: '1m' }, a policy's name, or false"
       )
-    return this.#makeGate({ ...this.#settings, ...limit } as ResolvedLimit, "a route's `limit`")
-  }
-
-  #makeGate({ hook, ...options }: ResolvedLimit & { hook?: unknown }, where: string): FastifyGate {
-    checkHook(hook)
-    return new Gate(gatePlan(options as ResolvedLimit, where), fastifyPort)
+    return place({ ...this.#settings, ...limit } as ResolvedLimit, "a route's `limit`")
   }
 }
 
-function hookIn(limit: unknown, settings: { hook?: LimitHook }): LimitHook | undefined {
-  return (typeof limit === 'object' ? (limit as { hook?: LimitHook }).hook : undefined) ?? settings.hook
+function place({ hook, ...options }: ResolvedLimit & { hook?: unknown }, where: string): Placed {
+  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where), fastifyPort)
+  return { gate, hook: checkHook(hook) ?? (gate.usesUser ? 'preHandler' : 'onRequest') }
 }
 
-function hookOf(asked: LimitHook | undefined, gate: FastifyGate | null): LimitHook {
-  checkHook(asked)
-  return asked ?? (gate?.usesUser ? 'preHandler' : 'onRequest')
-}
-
-function checkHook(hook: unknown): void {
-  if (hook !== undefined && !hooks.includes(hook as LimitHook))
-    throw badOption('hook', hook, `give one of ${hooks.map((name) => `'${name}'`).join(', ')}`)
-}
-
-function addRouteHook(route: RouteOptions, hook: LimitHook, gate: FastifyGate): void {
-  const run = (request: FastifyRequest, reply: FastifyReply, ...rest: unknown[]) =>
-    gate.handle(request, reply, rest[rest.length - 1] as Next)
-  const own = route[hook] as unknown
-  Object.assign(route, { [hook]: [...(own === undefined ? [] : Array.isArray(own) ? own : [own]), run] })
+function checkHook(hook: unknown): LimitHook | undefined {
+  if (hook === undefined || hooks.includes(hook as LimitHook)) return hook as LimitHook | undefined
+  throw badOption('hook', hook, `give one of ${hooks.map((name) => `'${name}'`).join(', ')}`)
 }

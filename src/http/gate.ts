@@ -2,7 +2,7 @@ import { clientAddress } from './client-address.js'
 import { type KeyReader, keyReader } from './key.js'
 import type { GatePlan } from './options.js'
 import type { Port } from './port.js'
-import { isPromiseLike } from './promise.js'
+import { asError, gather, isPromiseLike } from './promise.js'
 import { type Recorder, RequestRateLimit } from './request-rate-limit.js'
 import { ResponseWriter } from './response-writer.js'
 import type { Rules } from './rules.js'
@@ -38,7 +38,6 @@ export class Gate<Req, Res> implements Recorder {
     this.#plan = plan
     this.#port = port
     this.#key = keyReader(plan.key, {
-      address: (request) => this.#addressOf(request),
       header: port.header,
       ipv6Subnet: plan.ipv6Subnet
     })
@@ -55,52 +54,63 @@ export class Gate<Req, Res> implements Recorder {
     try {
       outcome = this.#enter(request, response)
     } catch (error) {
-      next(error as Error)
+      next(asError(error))
       return
     }
     if (outcome === passed) next()
-    else if (typeof outcome !== 'number') outcome.then((later) => this.#leave(later, response, next), next)
+    else if (typeof outcome !== 'number')
+      outcome.then(
+        (later) => this.#leave(later, response, next),
+        (error) => next(asError(error))
+      )
     else this.#leave(outcome, response, next)
   }
 
   rewrite(record: RequestRateLimit): void {
-    this.#writer.headers(record.origin.response as Res, record)
+    const { request, response } = record.origin
+    if (!this.isShadow) this.#writer.headers(response as Res, this.#recordOf(request as Req) ?? record)
   }
 
   #leave(outcome: Outcome, response: Res, next: Next): void {
     if (outcome === passed) next()
-    if (outcome <= passed) return
+    if (outcome <= passed || this.#port.isClosed(response)) return
     const timer = setTimeout(next, Math.min(outcome, longestHold))
     this.#port.onClose(response, () => clearTimeout(timer))
   }
 
   #enter(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
-    if (this.#isPreflight(request)) return passed
+    if (this.#isPreflight(request) || this.#hasHandled(request)) return passed
+    // Read first: a client that leaves while something is awaited takes its address along.
+    const address = this.#watch === null ? '' : this.#addressOf(request, this.#watch)
     const skips = this.#plan.skip === null ? false : this.#plan.skip!(request)
-    if (isPromiseLike(skips)) return skips.then((late) => (late ? passed : this.#admit(request, response)))
-    return skips ? passed : this.#admit(request, response)
+    if (isPromiseLike(skips))
+      return skips.then((late) => (late ? passed : this.#admit(request, response, address)))
+    return skips ? passed : this.#admit(request, response, address)
   }
 
-  #admit(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
+  #admit(request: Req, response: Res, address: string): Outcome | PromiseLike<Outcome> {
     const { allows, denies } = this.#plan
-    if (this.#hasHandled(request)) return passed
-    if (this.#watch !== null) this.#watchProxies(request, this.#watch)
-    if (allows?.(this.#addressOf(request))) return passed
-    if (denies?.(this.#addressOf(request)) && !this.isShadow) {
+    if (allows?.(address)) return passed
+    if (denies?.(address) && !this.isShadow) {
       this.#writer.forbid(request, response)
       return answered
     }
-    const key = this.#key.read(request)
+    const key = this.#key.read(request, address)
     if (typeof key !== 'string') return key.then((late) => this.#price(request, response, late))
     return this.#price(request, response, key)
   }
 
   #price(request: Req, response: Res, key: string): Outcome | PromiseLike<Outcome> {
-    const rules = this.#plan.rules.fixed ?? this.#plan.rules.forRequest(request)
-    const cost = typeof this.#plan.cost === 'number' ? this.#plan.cost : this.#plan.cost(request)
-    if (typeof cost === 'number' && !isPromiseLike(rules))
-      return this.#decide(request, response, key, rules, cost)
-    return Promise.all([rules, cost]).then((late) => this.#decide(request, response, key, ...late))
+    const { rules, cost } = this.#plan
+    if (rules.fixed !== null && typeof cost === 'number')
+      return this.#decide(request, response, key, rules.fixed, cost)
+    const parts = gather<Rules | number>([
+      () => rules.forRequest(request),
+      () => (typeof cost === 'number' ? cost : cost(request))
+    ])
+    const decide = (late: unknown[]) =>
+      this.#decide(request, response, key, late[0] as Rules, late[1] as number)
+    return isPromiseLike(parts) ? parts.then(decide) : decide(parts)
   }
 
   #decide(
@@ -114,9 +124,10 @@ export class Gate<Req, Res> implements Recorder {
     const decidedAt = limiter.now()
     const decision = limiter.take(key, cost, decidedAt, policies)
     const isBan = limiter.wasBlocked
-    const previous = this.#port.recordOf(request)
+    const previous = this.#recordOf(request)
     const record = new RequestRateLimit({
       recorder: this,
+      request,
       response,
       limiter,
       policies,
@@ -136,16 +147,35 @@ export class Gate<Req, Res> implements Recorder {
     return isPromiseLike(answer) ? answer.then(() => answered) : answered
   }
 
+  /** Tells the shadow listener. Its failure must not become the request's: nothing is enforced. */
   #report(request: Req, record: RequestRateLimit): void {
-    if (!record.allowed) this.#plan.onShadow?.(request, record)
+    if (record.allowed || this.#plan.onShadow === null) return
+    const failed = (error: unknown) =>
+      warn('HEADGATE_SHADOW_FAILED', `\`shadow\` failed: ${asError(error).message}`)
+    try {
+      const told: unknown = this.#plan.onShadow(request, record)
+      if (isPromiseLike(told)) told.then(undefined, failed)
+    } catch (error) {
+      failed(error)
+    }
   }
 
   #refundLater(request: Req, response: Res, record: RequestRateLimit): void {
+    const settle = (counts: unknown) => {
+      if (!counts) record.refund()
+    }
+    const failed = (error: unknown) =>
+      warn(
+        'HEADGATE_COUNT_FAILED',
+        `\`countOnly\` failed, so the request stays counted: ${asError(error).message}`
+      )
     this.#port.onFinish(response, (status) => {
       try {
-        if (!this.#plan.counts!(request, response, status)) record.refund()
+        const counts: unknown = this.#plan.counts!(request, response, status)
+        if (isPromiseLike(counts)) counts.then(settle).then(undefined, failed)
+        else settle(counts)
       } catch (error) {
-        warn('HEADGATE_COUNT_FAILED', `\`countOnly\` threw, so the request stays counted: ${String(error)}`)
+        failed(error)
       }
     })
   }
@@ -159,25 +189,25 @@ export class Gate<Req, Res> implements Recorder {
     )
   }
 
+  /** What earlier limiters decided; `request.rateLimit` may also be another library's. */
+  #recordOf(request: Req): RequestRateLimit | undefined {
+    const record = this.#port.recordOf(request)
+    return record instanceof RequestRateLimit ? record : undefined
+  }
+
   #hasHandled(request: Req): boolean {
-    for (let record = this.#port.recordOf(request); record !== undefined; record = record.previous)
+    for (let record = this.#recordOf(request); record !== undefined; record = record.previous)
       if (record.origin.recorder === this) return true
     return false
   }
 
-  #addressOf(request: Req): string {
+  #addressOf(request: Req, watch: ProxyWatch): string {
     const { forwarded } = this.#plan
     const value = this.#port.header(request, forwarded)
     const trust = value === undefined ? null : this.#port.trust(request)
+    if (value !== undefined) watch.see(trust, this.#port.trustSetting(request))
     const address = clientAddress(this.#port.socket(request), value, forwarded, trust)
-    if (address === 'unknown') this.#watch?.missAddress()
+    if (address === 'unknown' || address === 'unix') watch.missAddress(address)
     return address
-  }
-
-  #watchProxies(request: Req, watch: ProxyWatch): void {
-    const isForwarded =
-      this.#port.header(request, 'x-forwarded-for') !== undefined ||
-      this.#port.header(request, 'forwarded') !== undefined
-    if (isForwarded) watch.see(this.#port.trust(request), this.#port.trustSetting(request))
   }
 }

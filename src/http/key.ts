@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
 import { badOption, shown } from '../core/options.js'
 import { addressKey } from './address.js'
-import { isPromiseLike } from './promise.js'
+import { gather, isPromiseLike } from './promise.js'
 
 /** Who is charged: a value, or something that a request tells. */
 export type KeySpec<Req> = 'ip' | 'user' | `header:${string}` | KeyFunction<Req> | readonly KeySpec<Req>[]
@@ -10,16 +10,16 @@ export type KeySpec<Req> = 'ip' | 'user' | `header:${string}` | KeyFunction<Req>
 /** A key of one's own: a non-empty text or a number, or a promise of one. */
 export type KeyFunction<Req> = (request: Req) => string | number | PromiseLike<string | number>
 
-/** What keys are read from. */
+/** What keys are read from, beside the request. */
 export interface KeySource<Req> {
-  address(request: Req): string
   header(request: Req, name: string): string | readonly string[] | undefined
   readonly ipv6Subnet: number | false
 }
 
 /** A compiled key. */
 export interface KeyReader<Req> {
-  read(request: Req): string | Promise<string>
+  /** `address` is the client's, canonical; it is read only where `usesAddress`. */
+  read(request: Req, address: string): string | Promise<string>
   /** True where the client's address may be the key. */
   readonly usesAddress: boolean
   /** True where it needs `request.user`, so that it must run after authentication. */
@@ -32,7 +32,7 @@ const longestKey = 256
 /** Begins the keys that stand for a missing header or user. No header value can begin so. */
 const fallbackMark = '\0'
 
-type Part<Req> = (request: Req) => string | Promise<string>
+type Part<Req> = (request: Req, address: string) => string | Promise<string>
 
 /**
  * Compiles the option `key`.
@@ -48,19 +48,19 @@ export function keyReader<Req>(spec: KeySpec<Req>, source: KeySource<Req>): KeyR
   const parts = specs.map((part) => partOf(part, source))
   const names = specs.map((part) => (typeof part === 'string' ? part : 'function'))
   return {
-    read: parts.length === 1 ? parts[0]! : (request) => join(parts.map((part) => part(request))),
+    read: parts.length === 1 ? parts[0]! : joined(parts),
     usesAddress: names.some((name) => name !== 'function'),
     usesUser: names.includes('user')
   }
 }
 
 function partOf<Req>(spec: unknown, source: KeySource<Req>): Part<Req> {
-  const byAddress = (request: Req) => addressKey(source.address(request), source.ipv6Subnet)
-  if (spec === 'ip') return byAddress
+  const { ipv6Subnet } = source
+  if (spec === 'ip') return (_request, address) => addressKey(address, ipv6Subnet)
   if (typeof spec === 'function') return (request) => checked(spec(request))
-  const orAddress = (value: string | undefined, request: Req) =>
-    value === undefined ? `${fallbackMark}${byAddress(request)}` : bounded(escaped(value))
-  if (spec === 'user') return (request) => orAddress(userOf(request), request)
+  const orAddress = (value: string | undefined, address: string) =>
+    value === undefined ? `${fallbackMark}${addressKey(address, ipv6Subnet)}` : bounded(escaped(value))
+  if (spec === 'user') return (request, address) => orAddress(userOf(request), address)
   const name =
     typeof spec === 'string' && spec.startsWith('header:') ? spec.slice(7).trim().toLowerCase() : ''
   if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))
@@ -69,7 +69,14 @@ function partOf<Req>(spec: unknown, source: KeySource<Req>): Part<Req> {
       spec,
       "give 'ip', 'user', 'header:NAME', a function of the request, or a list of these"
     )
-  return (request) => orAddress(headerText(source.header(request, name)), request)
+  return (request, address) => orAddress(headerText(source.header(request, name)), address)
+}
+
+function joined<Req>(parts: readonly Part<Req>[]): Part<Req> {
+  return (request, address) => {
+    const texts = gather(parts.map((part) => () => part(request, address)))
+    return isPromiseLike(texts) ? texts.then(join) : join(texts)
+  }
 }
 
 function headerText(value: string | readonly string[] | undefined): string | undefined {
@@ -110,7 +117,6 @@ function escaped(value: string): string {
   return value.startsWith(fallbackMark) ? fallbackMark + value : value
 }
 
-function join(parts: readonly (string | Promise<string>)[]): string | Promise<string> {
-  if (parts.some(isPromiseLike)) return Promise.all(parts).then(join)
-  return bounded((parts as readonly string[]).map((part) => `${part.length}:${part}`).join(''))
+function join(parts: readonly string[]): string {
+  return bounded(parts.map((part) => `${part.length}:${part}`).join(''))
 }

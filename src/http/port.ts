@@ -13,19 +13,24 @@ export interface Port<Req, Res> {
   trustSetting(request: Req): unknown
   /** How it is called. */
   readonly trustOption: string
-  /** What earlier limiters decided about this request. */
-  recordOf(request: Req): RequestRateLimit | undefined
+  /** What stands where earlier limiters put their record. */
+  recordOf(request: Req): unknown
   setRecord(request: Req, record: RequestRateLimit): void
   getHeader(response: Res, name: string): string | undefined
   setHeader(response: Res, name: string, value: string): void
   removeHeader(response: Res, name: string): void
   /** True once the response's headers are on their way. */
   isSent(response: Res): boolean
+  status(response: Res): number
   setStatus(response: Res, status: number): void
   /** Ends the response with the status and headers that are set. */
   send(response: Res, body: string): void
+  /** Ends a response whose headers are sent already. */
+  cutShort(response: Res): void
   /** Calls back when the response was sent whole; not when the client went away before. */
   onFinish(response: Res, finished: (status: number) => void): void
+  /** True once the response ended or the client went away. */
+  isClosed(response: Res): boolean
   /** Calls back when the response ended or the client went away. */
   onClose(response: Res, closed: () => void): void
 }

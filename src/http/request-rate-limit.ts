@@ -6,13 +6,14 @@ import type { Policy } from '../core/policy.js'
 export interface Recorder {
   /** True where its decisions are only reported, never enforced. */
   readonly isShadow: boolean
-  /** Writes the headers of a response anew, if they are not sent yet. */
+  /** Writes the headers of the record's response anew, if they are not sent yet. */
   rewrite(record: RequestRateLimit): void
 }
 
 /** What a record is made of. */
 export interface RecordParts {
   readonly recorder: Recorder
+  readonly request: unknown
   readonly response: unknown
   readonly limiter: PolicyLimiter
   readonly policies: readonly Policy[]
@@ -34,6 +35,8 @@ export class RequestRateLimit implements Decision {
   readonly previous: RequestRateLimit | undefined
   /** What headers carry as this request's partition key; set where the option `partitionKey` is. */
   partitionKey: string | undefined = undefined
+  /** @internal Fields that something else had set before the first limiter, by name. */
+  foreign: ReadonlyMap<string, string> | undefined = undefined
   readonly #parts: RecordParts
   #decision: Decision
   #charged: number
@@ -100,8 +103,8 @@ export class RequestRateLimit implements Decision {
     this.#charged = 0
   }
 
-  /** @internal Who made the record, and for which response. */
-  get origin(): { readonly recorder: Recorder; readonly response: unknown } {
+  /** @internal Who made the record, and for which exchange. */
+  get origin(): Pick<RecordParts, 'recorder' | 'request' | 'response'> {
     return this.#parts
   }
 }

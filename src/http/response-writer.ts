@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { badOption } from '../core/options.js'
 import { type DenialKind, denialBody } from './denial.js'
 import { exposeHeaders, type Quota, retryAfterSeconds } from './headers/index.js'
 import type { GatePlan } from './options.js'
@@ -29,8 +30,10 @@ export class ResponseWriter<Req, Res> {
     const tiers = enforcedTiers(record)
     const nowMs = this.#plan.now?.() ?? Date.now()
     headers.fill(tiers, nowMs, this.#values)
+    if (headers.lists.length > 0) this.#keepForeign(response, record)
     for (let i = 0; i < headers.fields.length; i++) this.#set(response, headers.fields[i]!, this.#values[i]!)
-    if (!record.allowed) this.#set(response, 'Retry-After', headers.retryAfter(tiers, nowMs))
+    if (!record.allowed)
+      this.#set(response, 'Retry-After', this.#laterRetry(response, headers.retryAfter(tiers, nowMs)))
     if (exposes) {
       const name = 'Access-Control-Expose-Headers'
       this.#port.setHeader(
@@ -41,23 +44,60 @@ export class ResponseWriter<Req, Res> {
     }
   }
 
+  /** Puts the members of a List that something else has set before ours, as one List (RFC 9651 §3.1). */
+  #keepForeign(response: Res, record: RequestRateLimit): void {
+    const { fields, lists } = this.#plan.headers
+    const first = firstOf(record)
+    if (first === record)
+      first.foreign ??= new Map(lists.map((name) => [name, this.#port.getHeader(response, name) ?? '']))
+    for (let i = 0; i < fields.length; i++) {
+      const members = first.foreign?.get(fields[i]!)
+      if (members && this.#values[i] !== '') this.#values[i] = `${members}, ${this.#values[i]}`
+    }
+  }
+
+  /** The later of the Retry-After that is there and ours. */
+  #laterRetry(response: Res, own: string): string {
+    const there = this.#port.getHeader(response, 'Retry-After')
+    return there !== undefined && /^\d+$/.test(there) && Number(there) > Number(own) ? there : own
+  }
+
   /** Answers a denied request, or has the user's `onLimited` do so. */
   deny(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
     const { statusCode, message, onLimited } = this.#plan
+    if (this.#port.isSent(response)) return this.#port.cutShort(response)
+    if (onLimited !== null) return this.#handOver(request, response, record)
+    const text: unknown = typeof message === 'function' ? message(request, record) : message
+    if (text !== null && typeof text !== 'string')
+      throw badOption('message', text, 'its function must return a text')
     this.#refuse(response, statusCode)
-    if (onLimited !== null) {
-      const answer = onLimited(request, response, record)
-      return isPromiseLike(answer) ? answer : undefined
-    }
-    const text = typeof message === 'function' ? message(request, record) : message
     this.#send(request, response, statusCode, isBan ? 'abuse' : 'quota', record.tiers, text)
     return undefined
   }
 
+  /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
+  #handOver(request: Req, response: Res, record: RequestRateLimit): unknown {
+    const before = this.#port.status(response)
+    const failed = (error: unknown) => {
+      if (!this.#port.isSent(response)) this.#port.setStatus(response, before)
+      throw error
+    }
+    this.#refuse(response, this.#plan.statusCode)
+    try {
+      const answer = this.#plan.onLimited!(request, response, record)
+      return isPromiseLike(answer) ? answer.then(undefined, failed) : undefined
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
   /** Answers a request from an address of the deny list. */
   forbid(request: Req, response: Res): void {
-    this.#refuse(response, 403)
-    this.#send(request, response, 403, 'abuse', [], 'Forbidden')
+    if (this.#port.isSent(response)) this.#port.cutShort(response)
+    else {
+      this.#refuse(response, 403)
+      this.#send(request, response, 403, 'abuse', [], 'Forbidden')
+    }
   }
 
   /** A denied response must not be stored, whatever earlier middleware said of it (RFC 6585 §4, RFC 9111 §3). */
@@ -101,6 +141,13 @@ function enforcedTiers(record: RequestRateLimit): readonly Quota[] {
   if (record.previous === undefined) return own
   const earlier = enforcedTiers(record.previous)
   return earlier.length === 0 ? own : [...earlier, ...own]
+}
+
+/** The record of the first limiter on the request. */
+function firstOf(record: RequestRateLimit): RequestRateLimit {
+  let first = record
+  while (first.previous !== undefined) first = first.previous
+  return first
 }
 
 function quotas(record: RequestRateLimit): readonly Quota[] {

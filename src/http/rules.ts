@@ -1,9 +1,10 @@
+import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import type { PolicyLimiter } from '../core/limiter.js'
 import { buildLimiter, type LimiterSettings } from '../core/limiter-options.js'
 import type { Policy, PolicyOptions } from '../core/policy.js'
 import { memoryStore } from '../stores/memory.js'
-import { isPromiseLike } from './promise.js'
+import { gather, isPromiseLike } from './promise.js'
 
 /** A value, or a function of the request that gives it, or a promise of it. */
 export type PerRequest<Req, T> = T | ((request: Req) => T | PromiseLike<T>)
@@ -85,27 +86,31 @@ class ComputedRules<Req> implements RuleSource<Req> {
   }
 
   forRequest(request: Req): Rules | Promise<Rules> {
-    const limits = this.#tiers.map(({ limit }) => (typeof limit === 'function' ? limit(request) : undefined))
-    const windows = this.#tiers.map(({ window }) => (typeof window === 'function' ? window(request) : window))
-    if (limits.some(isPromiseLike) || windows.some(isPromiseLike))
-      return Promise.all([Promise.all(limits), Promise.all(windows)]).then((values) => this.#rules(...values))
-    return this.#rules(limits, windows)
+    const values = gather(
+      this.#tiers.flatMap(({ limit, window }) => [
+        () => (typeof limit === 'function' ? limit(request) : undefined),
+        () => (typeof window === 'function' ? window(request) : window)
+      ])
+    )
+    return isPromiseLike(values) ? values.then((late) => this.#rules(late)) : this.#rules(values)
   }
 
-  #rules(limits: readonly unknown[], windows: readonly unknown[]): Rules {
-    this.#tiers.forEach(({ limit }, i) => {
-      if (typeof limit === 'function' && limits[i] === undefined)
-        throw new HeadgateError(
-          'HEADGATE_BAD_LIMIT',
-          'The limit function returned undefined: return a whole number.'
-        )
+  /** `values` are a limit and a window for each tier in turn. */
+  #rules(values: readonly unknown[]): Rules {
+    const limits = this.#tiers.map((tier, i) => {
+      const limit = values[2 * i]
+      if (typeof tier.limit !== 'function' || limit !== undefined) return limit
+      throw new HeadgateError(
+        'HEADGATE_BAD_LIMIT',
+        'The limit function returned undefined: return a whole number.'
+      )
     })
-    const limiter = this.#limiterFor(windows)
+    const limiter = this.#limiterFor(this.#tiers.map((_, i) => windowMs(values[2 * i + 1])))
     return { limiter, policies: limiter.withLimits(limits) }
   }
 
-  #limiterFor(windows: readonly unknown[]): PolicyLimiter {
-    const id = JSON.stringify(windows)
+  #limiterFor(windows: readonly number[]): PolicyLimiter {
+    const id = windows.join()
     let limiter = this.#limiters.get(id)
     if (!limiter) {
       if (this.#limiters.size >= maxWindows)
@@ -117,5 +122,14 @@ class ComputedRules<Req> implements RuleSource<Req> {
       this.#limiters.set(id, limiter)
     }
     return limiter
+  }
+}
+
+/** @throws HeadgateError `HEADGATE_BAD_LIMIT` for what is no window */
+function windowMs(window: unknown): number {
+  try {
+    return durationMs('window', window)
+  } catch (error) {
+    throw new HeadgateError('HEADGATE_BAD_LIMIT', `A window function: ${(error as Error).message}`)
   }
 }

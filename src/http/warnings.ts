@@ -45,6 +45,8 @@ const farHop = 1000
 export class ProxyWatch {
   readonly #option: string
   readonly #said = new Set<string>()
+  /** Settings do not change while a server runs, so the first request that carries a header tells all. */
+  #hasSeen = false
 
   constructor(trustOption: string) {
     this.#option = trustOption
@@ -52,6 +54,8 @@ export class ProxyWatch {
 
   /** A request that carries a forwarding header; `setting` is the framework's, where it shows it. */
   see(trust: TrustFunction | null, setting: unknown): void {
+    if (this.#hasSeen) return
+    this.#hasSeen = true
     if (isDigits(setting)) this.#once('HEADGATE_TRUST_BY_COUNT', digitsHint(this.#option, setting))
     else if (trust === null) this.#once('HEADGATE_UNTRUSTED_PROXY', untrustedHint(this.#option))
     else if (trust(stranger, 0)) {
@@ -60,11 +64,11 @@ export class ProxyWatch {
     }
   }
 
-  /** A request whose peer has no address any more. */
-  missAddress(): void {
+  /** A request that has no address of its own, but the stand-in `key`. */
+  missAddress(key: string): void {
     this.#once(
       'HEADGATE_NO_ADDRESS',
-      "A request's connection has no address, as when the client is gone already: all such requests share the key 'unknown'."
+      `A request came without a client address (${key === 'unix' ? 'over a Unix socket' : 'its connection is gone'}): all such requests share the key '${key}'.`
     )
   }
 

@@ -1,4 +1,5 @@
 import { badOption } from '../../core/options.js'
+import { Draft11 } from './draft-11.js'
 import type { Quota } from './quota.js'
 import { delaySeconds, httpDate, type RetryAfterFormat } from './retry-after.js'
 import type { HeaderStyle } from './style.js'
@@ -8,6 +9,8 @@ import { type HeaderStyleName, stylesOf } from './style-names.js'
 export interface HeaderPlan {
   /** Canonical names of the quota fields, in the order of `fill`; Retry-After is not among them. */
   readonly fields: readonly string[]
+  /** Which of the fields are Lists that name each policy, so that members of others may stand beside ours. */
+  readonly lists: readonly string[]
   /** All fields and Retry-After, for Access-Control-Expose-Headers. */
   readonly exposed: readonly string[]
   /** Writes the value of `fields[i]` into `out[i]`, '' where the field is absent. `nowMs`: epoch ms. */
@@ -40,12 +43,14 @@ export function headerPlan(
 
 class StylePlan implements HeaderPlan {
   readonly fields: readonly string[]
+  readonly lists: readonly string[]
   readonly exposed: readonly string[]
   readonly #styles: readonly HeaderStyle[]
   readonly #dated: boolean
 
   constructor(styles: readonly HeaderStyle[], format: RetryAfterFormat) {
     this.fields = Object.freeze(styles.flatMap((style) => style.fields))
+    this.lists = styles.flatMap((style) => (style instanceof Draft11 ? style.fields : []))
     this.exposed = Object.freeze([...this.fields, 'Retry-After'])
     this.#styles = styles
     this.#dated = format === 'http-date'

@@ -1,0 +1,91 @@
+import { channel } from 'node:diagnostics_channel'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { Gate, Next } from '../http/gate.js'
+import type { LimitHook, LimitHookFunction, RouteLimit } from './options.js'
+
+export type FastifyGate = Gate<FastifyRequest, FastifyReply>
+
+/** A gate and the hook that it runs in. */
+export interface Placed {
+  readonly gate: FastifyGate
+  readonly hook: LimitHook
+}
+
+/** What became of a route's own `limit`. It stands in the route's config. */
+export interface Claim {
+  /** Who read it: the innermost registration of the plugin around the route. */
+  scope: object | undefined
+  /** null where the route is not to be limited. */
+  placed: Placed | null
+  /** Hooks of the route's own that run the gate, if it is placed there. */
+  readonly hooks: Set<LimitHook>
+}
+
+/** Marks the claim in a route's config. */
+export const claim = Symbol('headgate.claim')
+
+/** The `limit` that a route was declared with; undefined if it says nothing. */
+export function limitOf(route: RouteOptions): RouteLimit | null | undefined {
+  return route.limit === undefined ? route.config?.limit : route.limit
+}
+
+/** The claim of a route that has a `limit`; made once, before Fastify copies the route's config. */
+export function claimOf(route: RouteOptions): Claim {
+  const config = route.config as { [claim]?: Claim } | undefined
+  if (config?.[claim]) return config[claim]
+  const made: Claim = { scope: undefined, placed: null, hooks: new Set() }
+  route.config = Object.assign({}, route.config, { [claim]: made })
+  return made
+}
+
+/** Has the route run its gate in a hook of its own, after those that it has. */
+export function addRouteHook(route: RouteOptions, hook: LimitHook, claimed: Claim): void {
+  if (claimed.hooks.has(hook)) return
+  claimed.hooks.add(hook)
+  const run = limitHook(() => (claimed.placed?.hook === hook ? claimed.placed.gate : null))
+  const own = route[hook] as unknown
+  Object.assign(route, { [hook]: [...(own === undefined ? [] : Array.isArray(own) ? own : [own]), run] })
+}
+
+/** A hook that takes a request through the gate that is chosen for it. */
+export function limitHook(choose: (request: FastifyRequest) => FastifyGate | null): LimitHookFunction {
+  // `preParsing` gives its hooks the payload before the callback.
+  return (request: FastifyRequest, reply: FastifyReply, ...rest: unknown[]) => {
+    const done = rest[rest.length - 1] as Next
+    const gate = choose(request)
+    if (gate === null) done()
+    else gate.handle(request, reply, done)
+  }
+}
+
+interface Declared {
+  readonly by: FastifyInstance
+  readonly route: RouteOptions
+}
+
+/** Routes with a `limit`, by server, in the order of declaration. */
+const declared = new WeakMap<object, Declared[]>()
+
+/*
+ * Fastify tells plugins of routes that are declared after they have loaded only, and a plugin whose `register` is not
+ * awaited loads after the routes beside it. So each server is watched from its making on, as Fastify's diagnostics
+ * channel allows; a server that was made before this module was loaded is not.
+ */
+channel('fastify.initialization').subscribe((message) => {
+  const { fastify } = message as { fastify: FastifyInstance }
+  const routes: Declared[] = []
+  declared.set(fastify.server, routes)
+  fastify.addHook('onRoute', function (this: FastifyInstance, route) {
+    if (limitOf(route) === undefined) return
+    claimOf(route)
+    routes.push({ by: this, route })
+  })
+})
+
+/** The routes with a `limit` that were declared in a scope before now. */
+export function declaredIn(app: FastifyInstance): readonly RouteOptions[] {
+  const routes = declared.get(app.server) ?? []
+  return routes
+    .filter(({ by }) => by === app || Object.prototype.isPrototypeOf.call(app, by))
+    .map(({ route }) => route)
+}
