@@ -12,7 +12,7 @@ export default defineConfig({
   format: 'cjs',
   target: 'node20',
   platform: 'node',
-  dts: true,
+  dts: { compilerOptions: { stripInternal: true } },
   fixedExtension: false,
   hash: false,
   inputOptions: { checks: { pluginTimings: false } },

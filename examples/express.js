@@ -2,6 +2,54 @@ import express from 'express'
 import { rateLimit } from 'headgate/express'
 
 const app = express()
-app.use(rateLimit({ limit: 5, window: '1m' }))
-app.get('/', (_req, res) => res.send('hello\n'))
-const server = app.listen(Number(process.env.PORT ?? 3000), () => console.log(server.address().port))
+app.set('trust proxy', 'loopback')
+
+// Stands in for your authentication.
+app.use((request, _response, next) => {
+  const user = request.get('authorization')?.replace('Bearer ', '')
+  if (user) request.user = { id: user }
+  next()
+})
+
+// Everybody, by address: 100 a minute, but for health checks and the office.
+app.use(
+  rateLimit({
+    limit: 100,
+    window: '1m',
+    skip: (request) => request.path === '/health',
+    allow: ['203.0.113.0/24']
+  })
+)
+
+// Routes with limits of their own.
+const login = rateLimit({ name: 'login', limit: 2, window: '15m', strategy: 'sliding-log' })
+const reports = rateLimit({
+  name: 'reports',
+  limit: 2,
+  window: '1h',
+  strategy: 'gcra',
+  key: 'header:x-api-key'
+})
+const uploads = rateLimit({ name: 'uploads', limit: 1, window: '1h', strategy: 'token-bucket', key: 'user' })
+
+app.get('/', (_request, response) => response.send('hello\n'))
+app.post('/login', login, (_request, response) => response.send('welcome\n'))
+app.get('/reports', reports, (_request, response) => response.json([]))
+app.post('/uploads', uploads, (request, response) => response.json({ left: request.rateLimit.remaining }))
+app.get('/health', (_request, response) => response.send('ok\n'))
+
+const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
+  if (error) throw error
+  const url = `http://127.0.0.1:${server.address().port}`
+  console.log(`Listening on ${url}. Try, with what each line answers:
+
+curl -i ${url}/  # 200 with RateLimit-Policy: 100;w=60
+curl -i -X POST '${url}/login?try=[1-3]'  # 200, 200, 429 with Retry-After
+curl -i -H 'X-Api-Key: blue' '${url}/reports?try=[1-3]'  # 200, 200, 429 with RateLimit-Remaining: 0
+curl -i -H 'X-Api-Key: green' ${url}/reports  # 200 with RateLimit-Remaining: 1
+curl -i -X POST -H 'Authorization: Bearer ada' '${url}/uploads?try=[1-2]'  # 200, 429 with Retry-After
+curl -i -X POST -H 'Authorization: Bearer bob' ${url}/uploads  # 200 without Retry-After
+curl -i -H 'X-Forwarded-For: 203.0.113.7' ${url}/  # 200 without RateLimit-Limit
+curl -i ${url}/health  # 200 without RateLimit-Limit
+`)
+})

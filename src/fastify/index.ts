@@ -1,7 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
-import type { FastifyRouteLimit, LimitHookFunction, RateLimitPluginOptions, RouteLimit } from './options.js'
+import type {
+  FastifyRouteLimit,
+  LimitHookFunction,
+  PolicyName,
+  RateLimitPluginOptions,
+  RouteLimit
+} from './options.js'
 import { declaredIn } from './route-limits.js'
 import { LimitScope } from './scope.js'
 import { warnOfTrustSetting } from './trust-setting.js'
@@ -13,7 +19,7 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /** A hook that limits one route: `{ preHandler: app.limit({ limit: 5, window: '1m' }) }`. */
-    limit(options: FastifyRouteLimit | string): LimitHookFunction
+    limit(options: FastifyRouteLimit | PolicyName): LimitHookFunction
   }
   interface FastifyContextConfig {
     /** As the route option `limit`; also seen on routes that are declared before the plugin has loaded. */
@@ -34,7 +40,10 @@ const innermost = Symbol('headgate.scope')
 async function plugin(app: FastifyInstance, options: RateLimitPluginOptions): Promise<void> {
   const scope = new LimitScope(options)
   warnOfTrustSetting(app)
-  Object.assign(app, { [innermost]: scope, limit: (own: FastifyRouteLimit | string) => scope.hookFor(own) })
+  Object.assign(app, {
+    [innermost]: scope,
+    limit: (own: FastifyRouteLimit | PolicyName) => scope.hookFor(own)
+  })
   if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
   for (const route of declaredIn(app)) scope.claimRoute(route)
   app.addHook('onRoute', function (this: FastifyInstance & { [innermost]?: LimitScope }, route) {
@@ -64,6 +73,7 @@ export type {
   LimitHook,
   LimitHookFunction,
   LimitPolicies,
+  PolicyName,
   RateLimitPluginOptions,
   RouteLimit
 } from './options.js'

@@ -35,7 +35,7 @@ export type PolicyName = keyof LimitPolicies extends never ? string : Extract<ke
 /** Options of the plugin. With no policy of its own, it limits only the routes that say so. */
 export type RateLimitPluginOptions = FastifyLimitSettings & {
   /** Named policies; all routes that name one share its counter. */
-  readonly policies?: Readonly<Record<string, FastifyRouteLimit>> | undefined
+  readonly policies?: { readonly [Name in PolicyName]?: FastifyRouteLimit } | undefined
 } & (
     | FastifyLimitRules
     | { readonly limit?: undefined; readonly window?: undefined; readonly limits?: undefined }

@@ -41,6 +41,7 @@ export class RequestRateLimit implements Decision {
   #decision: Decision
   #charged: number
 
+  /** @internal */
   constructor(parts: RecordParts) {
     this.key = parts.key
     this.previous = parts.previous

@@ -8,7 +8,7 @@ import { chargeDebt, checkDebt, refundDebt, wholeMs } from './debt.js'
  * State: the theoretical arrival time, the instant at which all that was admitted is paid back. As a number of
  * ms with a fraction it does not fit one double exactly (the ms alone take 41 bits), so whole ms and the
  * fraction, in 1/limit ms, have a place each.
- * Weakness: as the token bucket's.
+ * Weakness: as the token bucket's. A key whose limit changes keeps the time that it owes, not the units.
  */
 export const gcra: Strategy = {
   name: 'gcra',

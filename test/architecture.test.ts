@@ -1,0 +1,133 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+
+/** What may be imported from where. */
+interface Room {
+  /** Folders and files of `src`. */
+  readonly inside: readonly string[]
+  /** Packages; `node:*` for what Node has built in. */
+  readonly packages?: readonly string[]
+  /** Packages of which nothing but types may be used. */
+  readonly types?: readonly string[]
+}
+
+/** The folders and the single files at the top of `src`. */
+const rooms: Readonly<Record<string, Room>> = {
+  core: { inside: ['core'] },
+  stores: { inside: ['core', 'stores'], packages: ['node:*'] },
+  http: { inside: ['core', 'stores', 'http'], packages: ['node:*', 'ipaddr.js'] },
+  express: { inside: ['core', 'stores', 'http', 'express'], packages: ['node:*'], types: ['express'] },
+  fastify: {
+    inside: ['core', 'stores', 'http', 'fastify'],
+    packages: ['node:*', 'fastify-plugin'],
+    types: ['fastify']
+  },
+  'guard.ts': { inside: ['core', 'stores', 'http', 'express/port.ts', 'fastify/port.ts'] },
+  'index.ts': { inside: ['core', 'stores', 'http', 'guard.ts'] }
+}
+
+/** Packages that one file of a room may use, and the others not. */
+const exceptions: Readonly<Record<string, readonly string[]>> = { 'core/duration.ts': ['ms'] }
+
+const root = resolve(import.meta.dirname, '..')
+const src = join(root, 'src')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+/** An arrow from a file of `src` to another or to a package. */
+interface Arrow {
+  readonly from: string
+  readonly to: string
+  readonly isInside: boolean
+  /** True where nothing is left of it at run time. */
+  readonly isType: boolean
+}
+
+describe('the arrows', () => {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const arrows = files.flatMap(arrowsFrom)
+
+  it('start in rooms that are known', () => {
+    expect(files.filter((file) => !(roomOf(file) in rooms))).toEqual([])
+    expect(arrows.length).toBeGreaterThan(files.length)
+  })
+
+  it('point the right way', () => {
+    const wrong = arrows.filter((arrow) => !isAllowed(arrow))
+    expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
+  })
+
+  it('lead from the root to no optional peer at run time', () => {
+    const loaded = loadedWith('index.ts', arrows)
+    expect(loaded).toContain('core/limiter.ts')
+    expect(Object.keys(manifest.peerDependenciesMeta).filter((peer) => loaded.has(peer))).toEqual([])
+  })
+
+  it('lead out of the package to what the manifest declares, all of it', () => {
+    const { dependencies, peerDependencies } = manifest
+    const outside = arrows.filter(({ to, isInside }) => !isInside && !to.startsWith('node:'))
+    const used = new Set(outside.map(({ to }) => to))
+    expect([...used].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort())
+  })
+})
+
+describe('the subpaths', () => {
+  const folders = Object.keys(manifest.exports)
+    .filter((path) => path !== '.' && path !== './package.json')
+    .map((path) => path.slice('./'.length))
+
+  it('are the folders that have an entry', () => {
+    expect(folders).toEqual(readdirSync(src).filter((name) => existsSync(join(src, name, 'index.ts'))))
+  })
+
+  it.each(['', ...folders])('lead to the folder of the same name: %j', (folder) => {
+    const entry = `./${join('dist', folder, 'index')}`
+    expect(manifest.exports[folder === '' ? '.' : `./${folder}`]).toEqual({
+      import: { types: `${entry}.d.ts`, default: `${entry}.js` },
+      require: { types: `${entry}.d.cts`, default: `${entry}.cjs` }
+    })
+    const classic = folder === '' ? [manifest.types] : manifest.typesVersions['*'][folder]
+    expect(classic).toEqual([`${entry}.d.cts`])
+  })
+})
+
+function roomOf(file: string): string {
+  return file.split('/')[0]!
+}
+
+function isAllowed({ from, to, isInside, isType }: Arrow): boolean {
+  const { inside = [], packages = [], types = [] } = rooms[roomOf(from)] ?? {}
+  if (isInside) return inside.includes(roomOf(to)) || inside.includes(to)
+  if (to.startsWith('node:')) return packages.includes('node:*')
+  return [...packages, ...(exceptions[from] ?? []), ...(isType ? types : [])].includes(to)
+}
+
+function arrowsFrom(from: string): Arrow[] {
+  const path = join(src, from)
+  const arrows: Arrow[] = []
+  const add = (target: ts.Node, isType: boolean) => {
+    const { text } = target as ts.StringLiteralLike
+    const isInside = text.startsWith('.')
+    const to = isInside ? join(dirname(from), text.replace(/\.js$/, '.ts')) : text
+    arrows.push({ from, to, isInside, isType })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, node.importClause?.isTypeOnly === true)
+    else if (ts.isExportDeclaration(node) && node.moduleSpecifier) add(node.moduleSpecifier, node.isTypeOnly)
+    else if (ts.isImportTypeNode(node)) add((node.argument as ts.LiteralTypeNode).literal, true)
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node.arguments[0]!, false)
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest))
+  return arrows
+}
+
+/** Files and packages that are loaded with a file. */
+function loadedWith(file: string, arrows: readonly Arrow[], loaded = new Set<string>()): Set<string> {
+  if (loaded.has(file)) return loaded
+  loaded.add(file)
+  for (const { from, to, isType } of arrows) if (from === file && !isType) loadedWith(to, arrows, loaded)
+  return loaded
+}

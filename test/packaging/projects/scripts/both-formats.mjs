@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import * as asModule from 'headgate'
+import { rateLimit } from 'headgate/express'
+import plugin from 'headgate/fastify'
+
+const require = createRequire(import.meta.url)
+const asCommonJS = require('headgate')
+
+const everyOther = (name) => ({
+  name,
+  slots: () => 1,
+  check(state, at, _rule, _now, _cost, out) {
+    const allowed = state[at] % 2 === 0
+    out[0] = allowed ? 1 : 0
+    out[1] = allowed ? 0 : 1
+    out[2] = allowed ? 0 : 1
+    return allowed
+  },
+  charge(state, at, _rule, _now, _cost, out) {
+    state[at]++
+    out[0] = 0
+    out[2] = 1
+  }
+})
+
+// A strategy that one format defines is one of the other: as an object and by its name.
+for (const [definer, user] of [
+  [asModule, asCommonJS],
+  [asCommonJS, asModule]
+]) {
+  const name = definer === asModule ? 'by-module' : 'by-commonjs'
+  const defined = definer.defineStrategy(everyOther(name))
+  for (const strategy of [defined, name]) {
+    const limiter = user.createLimiter({ limit: 1, window: '1m', strategy })
+    assert.deepEqual([limiter.consume('a').allowed, limiter.consume('a').allowed], [true, false])
+  }
+}
+
+// Both raise the same error.
+for (const { createLimiter } of [asModule, asCommonJS])
+  assert.throws(
+    () => createLimiter({ limit: 'five', window: '1d' }),
+    (error) =>
+      error.code === 'HEADGATE_BAD_OPTION' &&
+      error instanceof asModule.HeadgateError &&
+      error instanceof asCommonJS.HeadgateError
+  )
+
+// Limiters of both formats share the counters of a named policy in one store.
+const store = asModule.memoryStore()
+const shared = { name: 'shared', limit: 1, window: '1d', store }
+assert.equal(asModule.createLimiter(shared).consume('a').allowed, true)
+assert.equal(asCommonJS.createLimiter(shared).consume('a').allowed, false)
+
+assert.equal(require('headgate/express').rateLimit, rateLimit)
+assert.equal(require('headgate/fastify').default, plugin)

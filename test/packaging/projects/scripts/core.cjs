@@ -1,0 +1,4 @@
+const { createLimiter, defineStrategy, guard, HeadgateError, memoryStore, toHeaders } = require('headgate')
+const { checkCore } = require('./checks.cjs')
+
+checkCore({ createLimiter, defineStrategy, guard, HeadgateError, memoryStore, toHeaders })

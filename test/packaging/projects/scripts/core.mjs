@@ -1,0 +1,4 @@
+import { createLimiter, defineStrategy, guard, HeadgateError, memoryStore, toHeaders } from 'headgate'
+import { checkCore } from './checks.cjs'
+
+checkCore({ createLimiter, defineStrategy, guard, HeadgateError, memoryStore, toHeaders })

@@ -1,0 +1,58 @@
+import type { Application, Request, Response, Router } from 'express'
+import { guard, memoryStore } from 'headgate'
+import rateLimit, { ipKey, type RateLimitMiddleware, type RateLimitOptions } from 'headgate/express'
+
+declare const app: Application
+declare const router: Router
+
+// Where a middleware may stand.
+app.use(rateLimit({ limit: 100, window: '1m' }))
+app.use(
+  '/api',
+  rateLimit({
+    limits: [
+      { limit: 10, window: '1s' },
+      { limit: 1000, window: '1h' }
+    ]
+  })
+)
+router.use(rateLimit({ limit: 5, window: '15m', strategy: 'sliding-log', key: 'ip', store: memoryStore() }))
+router.get('/items/:id', rateLimit({ limit: 1, window: 1000 }), (request, response) => {
+  const id: string = request.params.id
+  response.json({ id, left: request.rateLimit?.remaining })
+})
+app.post('/login', guard.limit('ip', 5, '15m'), (_request, response) => void response.json({}))
+app
+  .route('/export')
+  .all(rateLimit({ limit: 1, window: '1m' }))
+  .get((request, response) => {
+    // @ts-expect-error a request that met no limiter has none
+    const left: number = request.rateLimit.remaining
+    response.json({ left })
+  })
+
+// The functions of the options get Express's own request and response.
+export const options: RateLimitOptions = {
+  limit: async (request) => (request.get('x-plan') === 'pro' ? 1000 : 10),
+  window: '1m',
+  key: (request) => `${ipKey(request.ip)} ${request.params.account}`,
+  cost: (request) => Number(request.query.units ?? 1),
+  skip: (request) => request.path === '/health',
+  onLimited: (request, response, limited) => {
+    const [ask, answer]: [Request, Response] = [request, response]
+    answer.status(429).json({ path: ask.path, wait: limited.retryAfterMs })
+  },
+  countOnly: (_request, response, status) => response.locals.counts === true && status < 400
+}
+export const middleware: RateLimitMiddleware = rateLimit(options)
+
+// @ts-expect-error a misspelt option
+rateLimit({ limit: 1, windw: '1m' })
+// @ts-expect-error a misspelt option beside complete ones
+rateLimit({ limit: 1, window: '1m', kye: 'ip' })
+// @ts-expect-error a misspelt option of a tier
+rateLimit({ limits: [{ limit: 1, window: '1m', brust: 2 }] })
+// @ts-expect-error what is no key
+rateLimit({ limit: 1, window: '1m', key: 'address' })
+// @ts-expect-error what is no header style
+rateLimit({ limit: 1, window: '1m', headers: 'draft-6' })
