@@ -111,9 +111,9 @@ export class PolicyLimiter implements Limiter {
   }
 
   /** Charges units that are spent already, as far as anything is left. The answer counts as allowed. */
-  chargeAnyway(key: Key, cost: number, policies: readonly Policy[]): Decision {
+  chargeAnyway(key: Key, cost: number, now: number, policies: readonly Policy[]): Decision {
     const { answers } = this.#counters
-    const verdict = this.#counters.decide(keyText(key), checkCost(cost), this.now(), policies, Charge.always)
+    const verdict = this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.always)
     if (verdict === Verdict.blocked) return this.#answer(verdict, policies, false)
     for (const answer of answers) answer[Answer.retryAfterMs] = 0
     return this.#answer(Verdict.admitted, policies, false)

@@ -33,6 +33,11 @@ export const expressPort: Port<ExpressRequest, ServerResponse> = {
     response.statusCode = status
   },
   send: (response, body) => void response.end(body),
+  sendValue(response, value) {
+    const isText = typeof value === 'string' || value instanceof Uint8Array
+    if (!isText) response.setHeader('Content-Type', 'application/json; charset=utf-8')
+    response.end(isText ? value : JSON.stringify(value))
+  },
   cutShort: (response) => void response.end(),
   onFinish: (response, finished) => void response.once('finish', () => finished(response.statusCode)),
   isClosed: (response) => response.closed || response.destroyed,

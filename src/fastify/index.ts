@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
+import { HeadgateError } from '../core/errors.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import type {
   FastifyRouteLimit,
@@ -8,7 +9,7 @@ import type {
   RateLimitPluginOptions,
   RouteLimit
 } from './options.js'
-import { declaredIn } from './route-limits.js'
+import { declaredBefore } from './route-limits.js'
 import { LimitScope } from './scope.js'
 import { warnOfTrustSetting } from './trust-setting.js'
 
@@ -37,17 +38,27 @@ declare module 'fastify' {
 /** The innermost registration of the plugin around an instance; instances inherit it from their parents. */
 const innermost = Symbol('headgate.scope')
 
-async function plugin(app: FastifyInstance, options: RateLimitPluginOptions): Promise<void> {
+type Scoped = FastifyInstance & { readonly [innermost]?: LimitScope }
+
+async function plugin(app: Scoped, options: RateLimitPluginOptions): Promise<void> {
   const scope = new LimitScope(options)
   warnOfTrustSetting(app)
+  if (app.limit !== undefined && app[innermost] === undefined)
+    throw new HeadgateError(
+      'HEADGATE_MISUSE',
+      'The server is already decorated with a `limit` that is not headgate’s.'
+    )
   Object.assign(app, {
     [innermost]: scope,
     limit: (own: FastifyRouteLimit | PolicyName) => scope.hookFor(own)
   })
   if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
-  for (const route of declaredIn(app)) scope.claimRoute(route)
-  app.addHook('onRoute', function (this: FastifyInstance & { [innermost]?: LimitScope }, route) {
-    if (this[innermost] === scope) scope.claimRoute(route)
+  const claim = (by: Scoped, route: RouteOptions) => {
+    if (by[innermost] === scope) scope.claimRoute(route)
+  }
+  for (const { by, route } of declaredBefore(app)) claim(by, route)
+  app.addHook('onRoute', function (route) {
+    claim(this, route)
   })
   app.addHook('onReady', async () => {
     scope.isStarted = true

@@ -17,11 +17,12 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   getHeader: (reply, name) => headerText(reply.getHeader(name)),
   setHeader: (reply, name, value) => void reply.header(name, value),
   removeHeader: (reply, name) => void reply.removeHeader(name),
-  isSent: (reply) => reply.raw.headersSent,
+  isSent: (reply) => reply.sent || reply.raw.headersSent,
   status: (reply) => reply.statusCode,
   setStatus: (reply, status) => void reply.code(status),
   // As bytes: Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3).
   send: (reply, body) => void reply.send(Buffer.from(body)),
+  sendValue: (reply, value) => void reply.send(value),
   cutShort: (reply) => void reply.raw.end(),
   onFinish: (reply, finished) => void reply.raw.once('finish', () => finished(reply.raw.statusCode)),
   isClosed: ({ raw }) => raw.closed || raw.destroyed,

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Gate, Next } from '../http/gate.js'
+import { warn } from '../http/warnings.js'
 import type { LimitHook, LimitHookFunction, RouteLimit } from './options.js'
 
 export type FastifyGate = Gate<FastifyRequest, FastifyReply>
@@ -58,7 +59,8 @@ export function limitHook(choose: (request: FastifyRequest) => FastifyGate | nul
   }
 }
 
-interface Declared {
+/** A route, and the instance that declared it. */
+export interface Declared {
   readonly by: FastifyInstance
   readonly route: RouteOptions
 }
@@ -82,10 +84,19 @@ channel('fastify.initialization').subscribe((message) => {
   })
 })
 
-/** The routes with a `limit` that were declared in a scope before now. */
-export function declaredIn(app: FastifyInstance): readonly RouteOptions[] {
-  const routes = declared.get(app.server) ?? []
-  return routes
-    .filter(({ by }) => by === app || Object.prototype.isPrototypeOf.call(app, by))
-    .map(({ route }) => route)
+/**
+ * The routes with a `limit` that were declared before now, and by which instance. On a server that was made before
+ * this module was loaded they cannot be seen; then the routes that there are are named in a warning.
+ */
+export function declaredBefore(app: FastifyInstance): readonly Declared[] {
+  const routes = declared.get(app.server)
+  if (routes !== undefined) return routes
+  const paths = app.printRoutes({ commonPrefix: false }).match(/\/\S*/g)
+  if (paths !== null)
+    warn(
+      'HEADGATE_UNSEEN_ROUTES',
+      `The server was made before headgate/fastify was loaded, so a \`limit\` of ${paths.join(', ')} is not seen: import ` +
+        'headgate/fastify before the server is made, or declare the routes after the plugin has loaded.'
+    )
+  return []
 }

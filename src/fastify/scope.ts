@@ -117,25 +117,30 @@ export class LimitScope {
       entries.map(([name, policy]) => {
         if (typeof policy !== 'object' || policy === null)
           throw badOption(`policies.${name}`, policy, "give a policy such as { limit: 5, window: '15m' }")
-        return [name, this.#place('limits' in policy ? policy : { name, ...policy })]
+        return [name, this.#place('limits' in policy ? policy : { name, ...policy }, true)]
       })
     )
   }
 
   /** A gate with the plugin's settings where the route's own options leave them out. */
-  #place(limit: FastifyRouteLimit): Placed {
+  #place(limit: FastifyRouteLimit, mayShare = false): Placed {
     if (typeof limit !== 'object' || limit === null)
       throw badOption(
         'limit',
         limit,
         "give a policy such as { limit: 5, window: '1m' }, a policy's name, or false"
       )
-    return place({ ...this.#settings, ...limit } as ResolvedLimit, "a route's `limit`")
+    return place({ ...this.#settings, ...limit } as ResolvedLimit, "a route's `limit`", mayShare)
   }
 }
 
-function place({ hook, ...options }: ResolvedLimit & { hook?: unknown }, where: string): Placed {
-  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where), fastifyPort)
+/** `mayShare`: routes have counters of their own, also where a store and a name are given. */
+function place(
+  { hook, ...options }: ResolvedLimit & { hook?: unknown },
+  where: string,
+  mayShare = true
+): Placed {
+  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where, mayShare), fastifyPort)
   return { gate, hook: checkHook(hook) ?? (gate.usesUser ? 'preHandler' : 'onRequest') }
 }
 

@@ -45,8 +45,14 @@ export interface GateSettings<Req, Res> extends LimiterSettings {
   /** Status of a denied response; 429 if left out. */
   readonly statusCode?: number | undefined
   /** Replaces the sentence in the body of a denied response. */
-  readonly message?: string | ((request: Req, rateLimit: RequestRateLimit) => string) | undefined
-  /** Answers a denied request instead; status, headers and Retry-After are set already. */
+  readonly message?:
+    | string
+    | ((request: Req, rateLimit: RequestRateLimit) => string | PromiseLike<string>)
+    | undefined
+  /**
+   * Answers a denied request instead; status, headers and Retry-After are set already. What it returns, or promises,
+   * is sent if it has not answered itself.
+   */
   readonly onLimited?: ((request: Req, response: Res, rateLimit: RequestRateLimit) => unknown) | undefined
 }
 
@@ -104,10 +110,14 @@ export interface GatePlan<Req, Res> {
 }
 
 /**
- * Compiles the options of a gate.
+ * Compiles the options of a gate. Without `mayShare` its counters are its own, whatever its policies are named.
  * @throws HeadgateError that names the option, the value and the fix
  */
-export function gatePlan<Req, Res>(options: GateOptions<Req, Res>, where: string): GatePlan<Req, Res> {
+export function gatePlan<Req, Res>(
+  options: GateOptions<Req, Res>,
+  where: string,
+  mayShare = true
+): GatePlan<Req, Res> {
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
   const own = options.limits === undefined ? policyOptionNames : (['limits'] as const)
@@ -119,7 +129,7 @@ export function gatePlan<Req, Res>(options: GateOptions<Req, Res>, where: string
   const tiers = options.limits ?? [part<RuleOptions<Req>>(policyOptionNames)]
   const { shadow = false, message = null } = options
   return {
-    rules: ruleSource(tiers, isList, part<LimiterSettings>(limiterSettingNames)),
+    rules: ruleSource(tiers, isList, part<LimiterSettings>(limiterSettingNames), mayShare),
     key: options.key ?? 'ip',
     cost: costOf(options.cost),
     skip: optionalFunction('skip', options.skip),

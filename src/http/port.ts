@@ -25,6 +25,8 @@ export interface Port<Req, Res> {
   setStatus(response: Res, status: number): void
   /** Ends the response with the status and headers that are set. */
   send(response: Res, body: string): void
+  /** Sends a value as the framework's own handlers would have it sent. */
+  sendValue(response: Res, value: unknown): void
   /** Ends a response whose headers are sent already. */
   cutShort(response: Res): void
   /** Calls back when the response was sent whole; not when the client went away before. */

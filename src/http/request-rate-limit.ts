@@ -39,7 +39,9 @@ export class RequestRateLimit implements Decision {
   foreign: ReadonlyMap<string, string> | undefined = undefined
   readonly #parts: RecordParts
   #decision: Decision
-  #charged: number
+  /** What this request was charged late, with the instant of each charge. */
+  #late: { readonly cost: number; readonly at: number }[] | undefined
+  #isRefunded: boolean
 
   /** @internal */
   constructor(parts: RecordParts) {
@@ -47,7 +49,7 @@ export class RequestRateLimit implements Decision {
     this.previous = parts.previous
     this.#parts = parts
     this.#decision = parts.decision
-    this.#charged = parts.decision.allowed ? parts.cost : 0
+    this.#isRefunded = !parts.decision.allowed
   }
 
   /** True where the decision is only reported, never enforced. */
@@ -90,18 +92,24 @@ export class RequestRateLimit implements Decision {
    */
   charge(cost: number): void {
     const { limiter, policies, recorder } = this.#parts
-    const decision = limiter.chargeAnyway(this.key, cost, policies)
+    const at = limiter.now()
+    const decision = limiter.chargeAnyway(this.key, cost, at, policies)
     if (!this.#decision.allowed) return
-    this.#charged += cost
+    this.#late ??= []
+    this.#late.push({ cost, at })
     this.#decision = decision
     recorder.rewrite(this)
   }
 
   /** Gives back what this request was charged, `charge` included. */
   refund(): void {
-    const { limiter, policies, decidedAt } = this.#parts
-    if (this.#charged > 0) limiter.giveBack(this.key, this.#charged, policies, decidedAt)
-    this.#charged = 0
+    const { limiter, policies, decidedAt, cost } = this.#parts
+    const late = this.#late ?? []
+    this.#late = undefined
+    for (const charge of late) limiter.giveBack(this.key, charge.cost, policies, charge.at)
+    if (this.#isRefunded) return
+    this.#isRefunded = true
+    limiter.giveBack(this.key, cost, policies, decidedAt)
   }
 
   /** @internal Who made the record, and for which exchange. */

@@ -64,15 +64,20 @@ export class ResponseWriter<Req, Res> {
 
   /** Answers a denied request, or has the user's `onLimited` do so. */
   deny(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
-    const { statusCode, message, onLimited } = this.#plan
+    const { message, onLimited } = this.#plan
     if (this.#port.isSent(response)) return this.#port.cutShort(response)
     if (onLimited !== null) return this.#handOver(request, response, record)
     const text: unknown = typeof message === 'function' ? message(request, record) : message
+    const tell = (late: unknown) => this.#tell(request, response, record, isBan, late)
+    return isPromiseLike(text) ? text.then(tell) : tell(text)
+  }
+
+  #tell(request: Req, response: Res, record: RequestRateLimit, isBan: boolean, text: unknown): void {
     if (text !== null && typeof text !== 'string')
       throw badOption('message', text, 'its function must return a text')
+    const { statusCode } = this.#plan
     this.#refuse(response, statusCode)
     this.#send(request, response, statusCode, isBan ? 'abuse' : 'quota', record.tiers, text)
-    return undefined
   }
 
   /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
@@ -82,10 +87,16 @@ export class ResponseWriter<Req, Res> {
       if (!this.#port.isSent(response)) this.#port.setStatus(response, before)
       throw error
     }
+    const finish = (value: unknown) => {
+      const isAnswer = value !== undefined && value !== response
+      if (isAnswer && !this.#port.isSent(response)) this.#port.sendValue(response, value)
+    }
     this.#refuse(response, this.#plan.statusCode)
     try {
       const answer = this.#plan.onLimited!(request, response, record)
-      return isPromiseLike(answer) ? answer.then(undefined, failed) : undefined
+      return isPromiseLike(answer) && answer !== response
+        ? answer.then(finish).then(undefined, failed)
+        : finish(answer)
     } catch (error) {
       return failed(error)
     }

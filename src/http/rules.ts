@@ -40,9 +40,10 @@ export interface RuleSource<Req> {
 export function ruleSource<Req>(
   tiers: readonly RuleOptions<Req>[],
   isList: boolean,
-  settings: LimiterSettings
+  settings: LimiterSettings,
+  mayShare: boolean
 ): RuleSource<Req> {
-  const mayShare = tiers.every((tier) => typeof tier.window !== 'function')
+  const shares = mayShare && tiers.every((tier) => typeof tier.window !== 'function')
   const build = (windows: readonly unknown[]) => {
     const limits = tiers.map((tier, i) => ({
       ...tier,
@@ -54,7 +55,7 @@ export function ruleSource<Req>(
     return buildLimiter(
       isList ? { limits, ...settings } : { ...limits[0]!, ...settings },
       memoryStore,
-      mayShare
+      shares
     )
   }
   if (!tiers.some(isComputed)) {

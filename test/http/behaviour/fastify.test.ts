@@ -1,0 +1,4 @@
+import { fastifyFramework } from './fastify.js'
+import { behaviour } from './suite/index.js'
+
+behaviour(fastifyFramework)

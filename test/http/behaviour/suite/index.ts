@@ -1,0 +1,20 @@
+import { describe } from 'vitest'
+import type { Framework } from '../harness.js'
+import { denial } from './denial.js'
+import { errors } from './errors.js'
+import { headers } from './headers.js'
+import { hostileAddresses } from './hostile-addresses.js'
+import { keysAndProxies } from './keys-and-proxies.js'
+import { lifecycle } from './lifecycle.js'
+import { options } from './options.js'
+
+/** Everything that all frameworks do alike. */
+export function behaviour(framework: Framework): void {
+  describe(`${framework.name}: keys and proxies`, () => keysAndProxies(framework))
+  describe(`${framework.name}: headers`, () => headers(framework))
+  describe(`${framework.name}: denial`, () => denial(framework))
+  describe(`${framework.name}: options`, () => options(framework))
+  describe(`${framework.name}: errors`, () => errors(framework))
+  describe(`${framework.name}: lifecycle`, () => lifecycle(framework))
+  describe(`${framework.name}: hostile addresses`, () => hostileAddresses(framework))
+}
