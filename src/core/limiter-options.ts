@@ -64,9 +64,13 @@ function policyPart(options: PolicyOptions): PolicyOptions {
 function tiersOf(limits: unknown): readonly PolicyOptions[] {
   if (!Array.isArray(limits) || limits.length === 0)
     throw badOption('limits', limits, "give a list of policies such as [{ limit: 10, window: '1s' }]")
-  return limits.map((tier: PolicyOptions) =>
-    tier.name === undefined && limits.length > 1 ? { ...tier, name: tierName(tier.limit, tier.window) } : tier
-  )
+  return limits.map((tier: PolicyOptions, i) => {
+    if (typeof tier !== 'object' || tier === null)
+      throw badOption(`limits[${i}]`, tier, "give a policy such as { limit: 10, window: '1s' }")
+    return tier.name === undefined && limits.length > 1
+      ? { ...tier, name: tierName(tier.limit, tier.window) }
+      : tier
+  })
 }
 
 /** @throws HeadgateError `HEADGATE_BAD_OPTION` for a clock that is no function of milliseconds */

@@ -48,6 +48,9 @@ export function badOption(option: string, value: unknown, fix: string): Headgate
   return new HeadgateError('HEADGATE_BAD_OPTION', `\`${option}\` is ${shown(value)}: ${fix}`)
 }
 
+/** Options without a default: what reads them says what they need. */
+const required: readonly string[] = ['limit', 'window', 'limits']
+
 /**
  * Refuses option names that are not known, so that a misspelt one never leaves a route unprotected, and null.
  * @throws HeadgateError `HEADGATE_UNKNOWN_OPTION`, with the near name where there is one
@@ -55,9 +58,11 @@ export function badOption(option: string, value: unknown, fix: string): Headgate
 export function checkNames(options: object, known: readonly string[], where: string): void {
   for (const [name, value] of Object.entries(options)) {
     if (known.includes(name)) {
-      if (value === null) throw badOption(name, value, 'give it a value, or leave it out for the default')
+      if (value === null && !required.includes(name))
+        throw badOption(name, value, 'give it a value, or leave it out for the default')
       continue
     }
+    if (value === undefined) continue
     const near = nearest(name, known)
     const hint = near ? `did you mean \`${near}\`?` : `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
     throw new HeadgateError('HEADGATE_UNKNOWN_OPTION', `\`${name}\` is no option of ${where}: ${hint}`)

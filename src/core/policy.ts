@@ -104,7 +104,8 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs'>): P
   strategy.validate?.({ ...rule, capacity })
   const quotaWindowMs = capacity === limit ? windowMs : divideUp(capacity * windowMs, limit)
   const whole = { ...rule, capacity, quotaWindowMs }
-  return Object.freeze({ ...whole, slots: strategy.slots(whole) })
+  const slots = wholeNumber(`slots of strategy '${strategy.name}'`, strategy.slots(whole), 0)
+  return Object.freeze({ ...whole, slots })
 }
 
 /** Names for tiers that were given none: what they allow, `10-per-1s`. */

@@ -33,20 +33,34 @@ const members = [
  * @throws HeadgateError `HEADGATE_STRATEGY_EXISTS` for a name that is taken, `HEADGATE_BAD_OPTION` for a missing part
  */
 export function defineStrategy(strategy: Strategy): Strategy {
+  checkStrategy('defineStrategy', strategy)
   checkNames(strategy, members, 'defineStrategy')
-  if (typeof strategy.name !== 'string' || strategy.name === '')
-    throw badOption('name', strategy.name, 'give the strategy a name')
-  for (const part of ['slots', 'check', 'charge'] as const)
-    if (typeof strategy[part] !== 'function')
-      throw badOption(part, strategy[part], 'a strategy needs this function')
   if (strategies.has(strategy.name))
     throw new HeadgateError(
       'HEADGATE_STRATEGY_EXISTS',
       `A strategy named \`${strategy.name}\` is defined already: choose another name, or pass the object itself.`
     )
-  const defined = Object.freeze({ ...strategy })
-  strategies.set(defined.name, defined)
-  return defined
+  strategies.set(strategy.name, Object.freeze(strategy))
+  return strategy
+}
+
+/** Refuses what is no strategy: it may also be an instance of a class, or passed without having been defined. */
+function checkStrategy(option: string, value: unknown): asserts value is Strategy {
+  if (typeof value !== 'object' || value === null)
+    throw badOption(
+      option,
+      value,
+      `give a name such as 'token-bucket', or an object with \`check\` and \`charge\``
+    )
+  const strategy = value as Record<string, unknown>
+  if (typeof strategy.name !== 'string' || strategy.name === '')
+    throw badOption(`${option}.name`, strategy.name, 'give the strategy a name')
+  for (const part of ['slots', 'check', 'charge'])
+    if (typeof strategy[part] !== 'function')
+      throw badOption(`${option}.${part}`, strategy[part], 'a strategy needs this function')
+  for (const part of ['capacity', 'validate', 'aligned', 'chargeShared', 'refund'])
+    if (strategy[part] !== undefined && typeof strategy[part] !== 'function')
+      throw badOption(`${option}.${part}`, strategy[part], 'make it a function, or leave it out')
 }
 
 /**
@@ -54,12 +68,12 @@ export function defineStrategy(strategy: Strategy): Strategy {
  * @throws HeadgateError `HEADGATE_UNKNOWN_STRATEGY`, with the near name where there is one
  */
 export function strategyOf(value: unknown): Strategy {
-  if (typeof value === 'object' && value !== null && 'check' in value && 'charge' in value)
-    return value as Strategy
-  const found = typeof value === 'string' ? strategies.get(value) : undefined
+  if (typeof value !== 'string') {
+    checkStrategy('strategy', value)
+    return value
+  }
+  const found = strategies.get(value)
   if (found) return found
-  if (typeof value !== 'string')
-    throw badOption('strategy', value, `give a name such as 'token-bucket', or what defineStrategy returned`)
   const known = [...strategies.keys()]
   const near = nearest(value, known)
   const hint = near ? `did you mean '${near}'?` : `known are ${known.map((k) => `'${k}'`).join(', ')}.`

@@ -11,18 +11,22 @@ const multiplierB = seed[1]! | 1
 const startA = seed[2]!
 const startB = seed[3]!
 
-/** Writes the fingerprint of a key, two 32-bit words that are not both 0. */
+/**
+ * Writes the fingerprint of a key, two 32-bit words of which the first is not 0. A difference between two keys is
+ * spread by a shift before each multiplication, so that what it becomes depends on the seed whichever bit it is in.
+ */
 export function fingerprint(key: string, out: Int32Array): void {
   const { length } = key
   let a = startA ^ length
   let b = startB
   let i = 1
   for (; i < length; i += 2) {
-    const pair = key.charCodeAt(i - 1) | (key.charCodeAt(i) << 16)
-    a = Math.imul(a ^ pair, multiplierA)
-    b = Math.imul(b ^ pair, multiplierB)
-    a = (a << 13) | (a >>> 19)
-    b = (b << 17) | (b >>> 15)
+    const first = key.charCodeAt(i - 1)
+    const second = key.charCodeAt(i)
+    a ^= first | (second << 16)
+    b ^= second | (first << 16)
+    a = Math.imul(a ^ (a >>> 15), multiplierA)
+    b = Math.imul(b ^ (b >>> 15), multiplierB)
   }
   if (i === length) {
     const last = key.charCodeAt(i - 1)
@@ -31,8 +35,8 @@ export function fingerprint(key: string, out: Int32Array): void {
   }
   a = mix(a + b)
   b = mix(b ^ a)
-  out[0] = a
-  out[1] = a === 0 && b === 0 ? 1 : b
+  out[0] = a === 0 ? 1 : a
+  out[1] = b
 }
 
 /** The finalizer of MurmurHash3 (Appleby, public domain): every bit of the input reaches every bit. */

@@ -33,6 +33,7 @@ export class MemoryCounters implements Counters {
   #overflow: Overflow | null = null
   #blocks: Blocks | null = null
   #hand = 0
+  #leap = 1
 
   constructor(policies: readonly Policy[], maxKeys: number | undefined) {
     const offsets = offsetsOf(policies.map((policy) => policy.slots))
@@ -44,7 +45,13 @@ export class MemoryCounters implements Counters {
     this.#askedKeys = maxKeys
     this.#maxKeys = this.#boundOf(slots)
     this.#table = new Table(slots, this.#maxKeys)
-    this.#tiers = { slowest: policies, policies, offsets, times: new Float64Array(policies.length) }
+    this.#leap = leapFor(this.#table.size)
+    this.#tiers = {
+      slowest: policies,
+      policies,
+      offsets,
+      times: new Float64Array(policies.length)
+    }
     this.#fresh = new Float64Array(slots)
   }
 
@@ -60,11 +67,15 @@ export class MemoryCounters implements Counters {
         ? this.#check(this.#fresh, 0, cost)
         : this.#check(this.#table.cells, place * this.#table.stride + 1, cost)
     if (this.#blocks !== null && this.#isBlocked(key, now, this.#blocks)) return Verdict.blocked
+    if (place < 0 && this.#overflow !== null)
+      this.#overflow.relax(print[0]!, print[1]!, cost, this.#tiers, this.answers)
     if (charge === Charge.none || (!allowed && charge !== Charge.always))
       return allowed ? Verdict.admitted : Verdict.denied
-    if (place < 0) place = this.#admit()
+    const isNew = place < 0
+    if (isNew) place = this.#admit()
     if (place < 0) this.#chargeOverflow(cost)
-    else this.#charge(this.#table.cells, place * this.#table.stride + 1, cost)
+    else
+      this.#charge(this.#table.cells, place * this.#table.stride + 1, cost, isNew && this.#overflow !== null)
     if (allowed) return Verdict.admitted
     this.#recheck(place, cost)
     return Verdict.denied
@@ -93,7 +104,9 @@ export class MemoryCounters implements Counters {
   reset(key: string): void {
     this.#blocks?.delete(key)
     const place = this.#placeOf(key)
-    if (place >= 0) this.#table.remove(place)
+    const { cells, stride } = this.#table
+    // It keeps its room, so that it is not judged by the overflow, which knows nothing of resets.
+    if (place >= 0) cells.fill(0, place * stride + 1, (place + 1) * stride)
   }
 
   block(key: string, blockMs: number, now: number): boolean {
@@ -137,11 +150,17 @@ export class MemoryCounters implements Counters {
     return allowed
   }
 
-  #charge(state: Float64Array, base: number, cost: number): void {
+  /** `isShared`: the numbers are, or were a moment ago, those of several keys. */
+  #charge(state: Float64Array, base: number, cost: number, isShared: boolean): void {
     const { policies, offsets, times } = this.#tiers
     for (let i = 0; i < policies.length; i++) {
-      policies[i]!.strategy.charge(state, base + offsets[i]!, policies[i]!, times[i]!, cost, this.answers[i]!)
-      if (this.#steady[i]!.lag > 0) this.answers[i]![Answer.resetMs]! += this.#steady[i]!.lag
+      const policy = policies[i]!
+      const { strategy } = policy
+      const answer = this.answers[i]!
+      if (isShared && strategy.chargeShared)
+        strategy.chargeShared(state, base + offsets[i]!, policy, times[i]!, cost, answer)
+      else strategy.charge(state, base + offsets[i]!, policy, times[i]!, cost, answer)
+      if (this.#steady[i]!.lag > 0) answer[Answer.resetMs]! += this.#steady[i]!.lag
     }
   }
 
@@ -156,7 +175,7 @@ export class MemoryCounters implements Counters {
   /** A room for the key whose fingerprint is at hand, begun with what is held of it; -1 if the table is full. */
   #admit(): number {
     this.#sweep(sweepPerKey)
-    if (this.#table.isCrowded && this.#table.canGrow) this.#rebuild()
+    if (this.#table.isCrowded) this.#rebuild()
     if (this.#table.used >= this.#maxKeys) this.#sweep(sweepWhenFull)
     if (this.#table.used >= this.#maxKeys) return -1
     const place = this.#table.insert(this.#print[0]!, this.#print[1]!)
@@ -166,18 +185,26 @@ export class MemoryCounters implements Counters {
 
   #loadFresh(cost: number): void {
     if (this.#overflow === null) return
-    if (this.#overflow.isActive(this.#tiers))
+    if (this.#overflow.isActive(this.#tiers)) {
+      this.#judgeBySlowest()
       this.#overflow.load(this.#print[0]!, this.#print[1]!, cost, this.#tiers, this.#fresh)
-    else {
+    } else {
       this.#overflow = null
       this.#fresh.fill(0)
     }
   }
 
+  /** Limits of 0 and `Infinity` hold as they are. */
+  #judgeBySlowest(): void {
+    const { policies, slowest } = this.#tiers
+    if (policies !== slowest)
+      this.#tiers.policies = policies.map((policy, i) => (policy.slots === 0 ? policy : slowest[i]!))
+  }
+
   #chargeOverflow(cost: number): void {
     this.#overflow ??= this.#newOverflow()
     this.#overflow.charge(this.#print[0]!, this.#print[1]!, cost, this.#tiers)
-    this.#charge(this.#fresh, 0, cost)
+    this.#charge(this.#fresh, 0, cost, true)
   }
 
   #newOverflow(): Overflow {
@@ -190,13 +217,15 @@ export class MemoryCounters implements Counters {
     else this.#check(this.#table.cells, place * this.#table.stride + 1, cost)
   }
 
-  /** Looks at the next few buckets and removes what has nothing left to say. */
+  /**
+   * Looks at a few buckets and removes what has nothing left to say. The hand leaps: if it swept neighbours, new keys
+   * would crowd the part that it has not come to.
+   */
   #sweep(buckets: number): void {
     const table = this.#table
     for (let i = 0; i < buckets; i++) {
-      if (this.#hand >= table.size) this.#hand = 0
+      this.#hand = (this.#hand + this.#leap) % table.size
       if (table.isUsed(this.#hand) && this.#isSpent(this.#hand * table.stride + 1)) table.remove(this.#hand)
-      else this.#hand++
     }
   }
 
@@ -220,19 +249,20 @@ export class MemoryCounters implements Counters {
   #rebuild(slots = this.#fresh.length, move: Mover = copyOf(slots)): void {
     this.#table = this.#table.rebuilt(slots, this.#maxKeys, (at) => this.#isSpent(at), move)
     this.#hand = 0
+    this.#leap = leapFor(this.#table.size)
   }
 
   /** Takes other limits; a strategy that needs more numbers for one gets them in every entry. */
   #adopt(policies: readonly Policy[]): void {
     const { offsets, slowest } = this.#tiers
+    const room = policies.map((_, i) => offsets[i + 1]! - offsets[i]!)
+    if (policies.some((policy, i) => policy.slots > room[i]!)) this.#widen(policies, room)
     this.#tiers.policies = policies
     this.#tiers.slowest = policies.map((policy, i) => slower(policy, slowest[i]!))
-    const room = policies.map((_, i) => offsets[i + 1]! - offsets[i]!)
-    if (policies.some((policy, i) => policy.slots > room[i]!)) this.#widen(room)
   }
 
-  #widen(room: readonly number[]): void {
-    const { offsets, policies } = this.#tiers
+  #widen(policies: readonly Policy[], room: readonly number[]): void {
+    const { offsets } = this.#tiers
     const wider = offsetsOf(policies.map(({ slots }, i) => Math.max(room[i]!, slots)))
     const slots = wider[policies.length]!
     this.#rebuild()
@@ -272,6 +302,17 @@ export class MemoryCounters implements Counters {
     }
     return true
   }
+}
+
+/** A step of about the golden section of a table, coprime to its size, so that it comes to every bucket. */
+function leapFor(size: number): number {
+  let leap = Math.max(1, Math.round(size * 0.618))
+  while (divisor(leap, size) !== 1) leap++
+  return leap
+}
+
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b)
 }
 
 /** Of two variants of a policy, the one under which a key owes for longer. */

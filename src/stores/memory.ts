@@ -25,14 +25,13 @@ export interface MemoryStoreOptions {
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkNames(options, ['maxKeys'], 'memoryStore')
   const maxKeys = options.maxKeys === undefined ? undefined : wholeNumber('maxKeys', options.maxKeys, 1)
-  const shared = new Map<string, { rules: string; counters: Counters }>()
+  const shared = new Map<string, { policies: readonly Policy[]; counters: Counters }>()
   return {
     open({ policies, named }: CountersOptions): Counters {
       if (!named) return new MemoryCounters(policies, maxKeys)
       const names = JSON.stringify(policies.map((policy) => policy.name))
-      const rules = rulesText(policies)
-      const held = shared.get(names) ?? { rules, counters: new MemoryCounters(policies, maxKeys) }
-      if (held.rules !== rules)
+      const held = shared.get(names) ?? { policies, counters: new MemoryCounters(policies, maxKeys) }
+      if (!held.policies.every((policy, i) => decideAlike(policy, policies[i]!)))
         throw new HeadgateError(
           'HEADGATE_POLICY_CLASH',
           `This store already counts ${names} under another rule: give one of the two limiters another \`name\`.`
@@ -43,16 +42,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   }
 }
 
-/** Equal for policies that decide alike, whether their defaults were written out or not. */
-function rulesText(policies: readonly Policy[]): string {
-  return JSON.stringify(
-    policies.map(({ strategy, limit, windowMs, capacity, align = 'clock', delayAfter = 0 }) => [
-      strategy.name,
-      limit,
-      windowMs,
-      capacity,
-      align,
-      delayAfter
-    ])
+/** Whether defaults were written out or not makes no difference. */
+function decideAlike(a: Policy, b: Policy): boolean {
+  return (
+    a.strategy === b.strategy &&
+    a.limit === b.limit &&
+    a.windowMs === b.windowMs &&
+    a.capacity === b.capacity &&
+    (a.align ?? 'clock') === (b.align ?? 'clock') &&
+    (a.delayAfter ?? 0) === (b.delayAfter ?? 0)
   )
 }

@@ -22,7 +22,8 @@ export function overflowWidth(slots: number, maxKeys: number): number {
 /**
  * What judges the keys that a full table has no room for: two rows of buckets, each shared by the keys that hash
  * to it. A bucket holds what all its keys used together, so it is an upper bound of what any of them did: of the
- * two, the laxer one decides, which can be too strict and never too lax.
+ * two, the laxer one decides, which can be too strict and never too lax. Where limits are computed for each request,
+ * all are judged by the lowest that was seen: keys that share a bucket must pay back at one pace.
  */
 export class Overflow {
   readonly #cells: Float64Array
@@ -57,6 +58,25 @@ export class Overflow {
     })
   }
 
+  /** What the other bucket answers better than the one that was loaded: either is an upper bound. */
+  relax(low: number, high: number, cost: number, tiers: Tiers, answers: readonly Float64Array[]): void {
+    for (const row of [this.#place(low, 0), this.#place(high, 1)])
+      tiers.policies.forEach((policy, i) => {
+        const answer = answers[i]!
+        const now = tiers.times[i]!
+        policy.strategy.check(
+          this.#cells,
+          row + tiers.offsets[i]!,
+          policy,
+          now,
+          Math.min(cost, policy.capacity),
+          scratch
+        )
+        answer[Answer.remaining] = Math.max(answer[Answer.remaining]!, scratch[Answer.remaining]!)
+        answer[Answer.resetMs] = Math.min(answer[Answer.resetMs]!, scratch[Answer.resetMs]!)
+      })
+  }
+
   /** Charges both buckets of a key under every policy. */
   charge(low: number, high: number, cost: number, tiers: Tiers): void {
     for (const row of [this.#place(low, 0), this.#place(high, 1)])
@@ -66,8 +86,6 @@ export class Overflow {
         const now = tiers.times[i]!
         if (strategy.chargeShared) strategy.chargeShared(this.#cells, at, policy, now, cost, scratch)
         else strategy.charge(this.#cells, at, policy, now, cost, scratch)
-        const slowest = tiers.slowest[i]!
-        slowest.strategy.check(this.#cells, at, slowest, now, 1, scratch)
         this.#drainedAt[i] = Math.max(this.#drainedAt[i]!, now + scratch[Answer.resetMs]!)
       })
   }

@@ -3,6 +3,12 @@ const firstSize = 128
 /** Entries a bucket: above this a linear probe for an absent key grows long (about 8 steps here). */
 const maxLoad = 0.75
 
+/** The same for a table of its largest size, removed entries included: the difference pays for the next rebuilding. */
+const maxLoadWithGraves = 0.9
+
+/** The second word of a bucket whose entry was removed; the first is 0, as it is in no fingerprint. */
+const grave = 1
+
 /** Copies the numbers of one entry. */
 export type Mover = (from: Float64Array, at: number, to: Float64Array, target: number) => void
 
@@ -14,7 +20,8 @@ export function bytesPerKey(slots: number): number {
 /**
  * An open-addressing table from 64-bit fingerprints to a few numbers each. Everything stands in one buffer: an
  * entry is its fingerprint (8 bytes) and its numbers (8 bytes each), so that a look-up touches one place.
- * Linear probing; removal shifts entries back, so there are no tombstones.
+ * Linear probing. Nothing moves on removal, whose cost must not depend on the neighbours: the buckets that it leaves
+ * are used again by entries that come by, and cleared away when the table is built anew.
  */
 export class Table {
   /** The numbers; those of the entry at `place` begin at `place * stride + 1`. */
@@ -27,6 +34,7 @@ export class Table {
   size = 0
   #words: Int32Array = new Int32Array(0)
   #scale = 0
+  #graves = 0
   readonly #wordStride: number
   readonly #maxSize: number
 
@@ -37,13 +45,10 @@ export class Table {
     this.#allocate(Math.min(this.#maxSize, Math.max(firstSize, Math.ceil(firstKeys / maxLoad))))
   }
 
-  /** True if one more entry would make probes long. */
+  /** True if one more entry would make probes long, or endless: then the table is to be built anew first. */
   get isCrowded(): boolean {
-    return this.used >= this.size * maxLoad
-  }
-
-  get canGrow(): boolean {
-    return this.size < this.#maxSize
+    const load = this.size < this.#maxSize ? maxLoad : maxLoadWithGraves
+    return this.used + this.#graves + 1 > Math.min(this.size * load, this.size - 1)
   }
 
   /** The place of a fingerprint, or -1. */
@@ -64,29 +69,25 @@ export class Table {
   insert(low: number, high: number): number {
     let place = this.#home(high)
     while (this.isUsed(place)) if (++place === this.size) place = 0
-    this.#words[place * this.#wordStride] = low
-    this.#words[place * this.#wordStride + 1] = high
+    const at = place * this.#wordStride
+    if (this.#words[at + 1] === grave) this.#graves--
+    this.#words[at] = low
+    this.#words[at + 1] = high
     this.used++
     return place
   }
 
   isUsed(place: number): boolean {
-    const at = place * this.#wordStride
-    return this.#words[at] !== 0 || this.#words[at + 1] !== 0
+    return this.#words[place * this.#wordStride] !== 0
   }
 
-  /** Removes the entry at a place. Another may stand there afterwards. */
+  /** Removes the entry at a place. Its bucket stays a stepping stone for others until it is used again. */
   remove(place: number): void {
-    const { stride, size } = this
-    let hole = place
-    for (let next = (hole + 1) % size; this.isUsed(next); next = (next + 1) % size) {
-      const home = this.#home(this.#words[next * this.#wordStride + 1]!)
-      if ((next - home + size) % size < (next - hole + size) % size) continue
-      this.cells.copyWithin(hole * stride, next * stride, (next + 1) * stride)
-      hole = next
-    }
-    this.cells.fill(0, hole * stride, (hole + 1) * stride)
+    const at = place * this.#wordStride
+    this.cells.fill(0, place * this.stride, (place + 1) * this.stride)
+    this.#words[at + 1] = grave
     this.used--
+    this.#graves++
   }
 
   /**

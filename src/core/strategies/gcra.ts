@@ -29,7 +29,7 @@ export const gcra: Strategy = {
 }
 
 function debtOf(state: Float64Array, at: number, rule: Rule, now: number): number {
-  return now > state[at]! ? 0 : (state[at]! - now) * rule.limit + state[at + 1]!
+  return Math.max(0, (state[at]! - now) * rule.limit + state[at + 1]!)
 }
 
 function setArrival(state: Float64Array, at: number, rule: Rule, now: number, debt: number): void {

@@ -5,8 +5,9 @@ import type { Rule, Strategy } from '../strategy.js'
  * Promise: the count of this window plus the previous window's, weighted by how much of it a window that ends
  * now still covers, stays within the limit.
  * State: three numbers, `[window, current, previous]`; windows follow the clock.
- * Weakness: it takes the previous window's units as spread evenly. Where they were not, the units within some
- * window's length exceed the limit, by less than once the limit: at most `limit · (2 − 1/W)` for a window of W ms.
+ * Weakness: it takes the previous window's units as spread evenly. Where they were not, the units within some W
+ * consecutive ms exceed the limit, by less than once the limit: there are at most `2 · limit − ⌈2 · limit / W⌉`.
+ * (P units of the one window are followed by at most L − ⌈P (W − s + 1) / W⌉ up to phase s of the next; P = L, s = W − 1.)
  */
 export const slidingWindow: Strategy = {
   name: 'sliding-window',

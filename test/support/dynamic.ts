@@ -1,0 +1,22 @@
+import { buildLimiter } from '../../src/core/limiter-options.js'
+import type { PolicyOptions } from '../../src/core/policy.js'
+import { memoryStore } from '../../src/index.js'
+
+/** A limiter whose limit is computed for each request. */
+export function dynamic(policy: PolicyOptions, settings: { countDenied?: boolean; maxKeys?: number } = {}) {
+  let time = 0
+  const { maxKeys, ...rest } = settings
+  const store = memoryStore(maxKeys === undefined ? {} : { maxKeys })
+  const limiter = buildLimiter({ ...policy, ...rest, store, now: () => time }, memoryStore)
+  const take = (at: number, key: string | number, cost: number, limit: unknown) => {
+    time = at
+    return limiter.take(key, cost, at, limiter.withLimits([limit]))
+  }
+  return {
+    limiter,
+    take,
+    at: (now: number) => {
+      time = now
+    }
+  }
+}
