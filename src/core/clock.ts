@@ -1,8 +1,12 @@
 /** A source of time: whole milliseconds since the epoch. */
 export type Clock = () => number
 
+// Held here, for the global is an accessor; its methods are looked up each time, for tests that fake them.
+const clock = performance
+const { timeOrigin } = clock
+
 /** The default clock: the wall clock as it was at start, carried on by the monotonic one, so it never steps. */
-export const monotonicClock: Clock = () => Math.floor(performance.timeOrigin + performance.now())
+export const monotonicClock: Clock = () => Math.floor(timeOrigin + clock.now())
 
 /**
  * Time as one policy's keys see it, for clocks that may step back: a step of up to a window is as if time stood

@@ -2,8 +2,8 @@ import type { Rule, Strategy } from '../strategy.js'
 
 /**
  * Promise: at most `limit` units in each window, counted exactly.
- * State: two numbers, `[window, count]`. The window is its index on the clock, or with
- * `align: 'first-request'` the instant of the key's first admitted request.
+ * State: two numbers, `[end, count]`: when the window that the count is of ends. Windows begin at multiples of
+ * their length on the clock, or with `align: 'first-request'` at the key's first admitted request.
  * Weakness: two full windows may meet, so up to twice the limit passes within one window's length.
  */
 export const fixedWindow: Strategy = {
@@ -13,47 +13,41 @@ export const fixedWindow: Strategy = {
   aligned: (rule) => rule.align !== 'first-request',
 
   check(state, at, rule, now, cost, out) {
-    const count = isCurrent(state, at, rule, now) ? state[at + 1]! : 0
-    const left = count === 0 ? 0 : endOf(state, at, rule) - now
+    const end = state[at]!
+    const count = now < end ? state[at + 1]! : 0
+    const left = count === 0 ? 0 : end - now
     const allowed = cost <= rule.limit - count
-    out[0] = count < rule.limit ? rule.limit - count : 0
+    out[0] = Math.max(0, rule.limit - count)
     out[1] = allowed ? 0 : left
     out[2] = left
     return allowed
   },
 
   charge(state, at, rule, now, cost, out) {
-    if (!isCurrent(state, at, rule, now)) {
-      state[at] = rule.align === 'first-request' ? now : Math.floor(now / rule.windowMs)
+    if (now >= state[at]! || state[at + 1] === 0) {
+      state[at] = endOf(rule, now)
       state[at + 1] = 0
     }
-    const room = rule.limit - state[at + 1]!
-    if (room > 0) state[at + 1]! += Math.min(cost, room)
-    out[0] = room > cost ? room - cost : 0
-    out[2] = endOf(state, at, rule) - now
+    const count = Math.max(state[at + 1]!, Math.min(rule.limit, state[at + 1]! + cost))
+    state[at + 1] = count
+    out[0] = Math.max(0, rule.limit - count)
+    out[2] = state[at]! - now
   },
 
   chargeShared(state, at, rule, now, cost, out) {
     // The window of a key that comes late ends after the one that it finds open: let that one last as long.
     fixedWindow.charge(state, at, rule, now, cost, out)
-    if (rule.align !== 'first-request') return
-    state[at] = now
-    out[2] = rule.windowMs
+    state[at] = endOf(rule, now)
+    out[2] = state[at]! - now
   },
 
   refund(state, at, rule, now, cost, chargedAt) {
-    if (!isCurrent(state, at, rule, now) || !isCurrent(state, at, rule, chargedAt)) return
+    if (now >= state[at]! || chargedAt < state[at]! - rule.windowMs) return
     state[at + 1] = Math.max(0, state[at + 1]! - cost)
   }
 }
 
-/** Is `now` inside the window that the state counts? */
-function isCurrent(state: Float64Array, at: number, rule: Rule, now: number): boolean {
-  return rule.align === 'first-request'
-    ? state[at + 1]! > 0 && now >= state[at]! && now - state[at]! < rule.windowMs
-    : Math.floor(now / rule.windowMs) === state[at]
-}
-
-function endOf(state: Float64Array, at: number, rule: Rule): number {
-  return rule.align === 'first-request' ? state[at]! + rule.windowMs : (state[at]! + 1) * rule.windowMs
+/** When a window that opens now ends. */
+function endOf({ align, windowMs }: Rule, now: number): number {
+  return align === 'first-request' ? now + windowMs : (Math.floor(now / windowMs) + 1) * windowMs
 }
