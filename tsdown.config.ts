@@ -21,6 +21,10 @@ export default defineConfig({
       name: 'builtins',
       // A bundler that turns this into an ES module has no `require` to give it: esbuild's throws.
       renderChunk: (code) => code.replaceAll('require("node:', 'process.getBuiltinModule("node:')
+    },
+    {
+      name: 'without-regions',
+      renderChunk: (code) => code.replace(/^\/\/#(end)?region.*\n/gm, '')
     }
   ],
   outputOptions: {
