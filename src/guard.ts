@@ -1,4 +1,5 @@
 import type { Duration } from './core/duration.js'
+import type { Limiter } from './core/limiter.js'
 import type { StrategyName } from './core/policy.js'
 import type { Strategy } from './core/strategy.js'
 import { expressPort } from './express/port.js'
@@ -9,7 +10,11 @@ import { type GateOptions, gatePlan } from './http/options.js'
 import { TurnWatch } from './http/warnings.js'
 
 /** A handler that is a middleware to Express and a hook to Fastify. */
-export type GuardHandler = (request: object, response: object, next: (error?: Error) => void) => void
+export interface GuardHandler {
+  (request: object, response: object, next: (error?: Error) => void): void
+  /** The limiter behind it, to peek, reset or block by key. */
+  readonly limiter: Limiter
+}
 
 /**
  * Limits in one line, for a route of either framework.
@@ -36,11 +41,12 @@ export const guard = {
     const express = new Gate(plan, expressPort)
     const fastify = new Gate(plan, fastifyPort)
     const watch = new TurnWatch()
-    return (request, response, next) => {
+    const handler = (request: object, response: object, next: (error?: Error) => void) => {
       const isFastify = 'hijack' in response
       if (!isFastify) watch.see()
       const gate = isFastify ? fastify : express
       gate.handle(request as never, response as never, next as Next)
     }
+    return Object.assign(handler, { limiter: express.limiter! })
   }
 }

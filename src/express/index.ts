@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
 import { HeadgateError } from '../core/errors.js'
+import type { Limiter } from '../core/limiter.js'
 import { Gate, type Next } from '../http/gate.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
@@ -20,11 +21,11 @@ declare global {
 export type RateLimitOptions = GateOptions<Request, Response>
 
 /** A middleware for an app, a router or a route, of Express 4 and 5. */
-export type RateLimitMiddleware = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  next: (error?: unknown) => void
-) => void
+export interface RateLimitMiddleware {
+  (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void): void
+  /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
+  readonly limiter: Limiter | null
+}
 
 /**
  * A middleware that limits. Make it once, where the app is set up; used in several places it shares its counters,
@@ -43,10 +44,15 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
   const plan = gatePlan(options, 'rateLimit') as never
   const gate = new Gate<ExpressRequest, ServerResponse>(plan, expressPort)
   const watch = new TurnWatch()
-  return (request, response, next) => {
+  const middleware = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    next: (error?: unknown) => void
+  ) => {
     watch.see()
     gate.handle(request as ExpressRequest, response, next as Next)
   }
+  return Object.assign(middleware, { limiter: gate.limiter })
 }
 
 export default rateLimit

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type { Limiter } from '../core/limiter.js'
 import type { GateOptions, GateSettings } from '../http/options.js'
 import type { RuleOptions } from '../http/rules.js'
 
@@ -45,8 +46,8 @@ export type RateLimitPluginOptions = FastifyLimitSettings & {
 export type ResolvedLimit = GateOptions<FastifyRequest, FastifyReply>
 
 /** A hook of Fastify that limits. */
-export type LimitHookFunction = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: HookHandlerDoneFunction
-) => void
+export interface LimitHookFunction {
+  (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
+  /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
+  readonly limiter: Limiter | null
+}

@@ -1,8 +1,14 @@
 import { channel } from 'node:diagnostics_channel'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+  RouteOptions
+} from 'fastify'
 import type { Gate, Next } from '../http/gate.js'
 import { warn } from '../http/warnings.js'
-import type { LimitHook, LimitHookFunction, RouteLimit } from './options.js'
+import type { LimitHook, RouteLimit } from './options.js'
 
 export type FastifyGate = Gate<FastifyRequest, FastifyReply>
 
@@ -48,8 +54,10 @@ export function addRouteHook(route: RouteOptions, hook: LimitHook, claimed: Clai
   Object.assign(route, { [hook]: [...(own === undefined ? [] : Array.isArray(own) ? own : [own]), run] })
 }
 
+type PlainHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void
+
 /** A hook that takes a request through the gate that is chosen for it. */
-export function limitHook(choose: (request: FastifyRequest) => FastifyGate | null): LimitHookFunction {
+export function limitHook(choose: (request: FastifyRequest) => FastifyGate | null): PlainHook {
   // `preParsing` gives its hooks the payload before the callback.
   return (request: FastifyRequest, reply: FastifyReply, ...rest: unknown[]) => {
     const done = rest[rest.length - 1] as Next

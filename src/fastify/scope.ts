@@ -74,7 +74,10 @@ export class LimitScope {
   hookFor(limit: FastifyRouteLimit | string): LimitHookFunction {
     if (this.isStarted) warnOfLateLimiter()
     const { gate } = typeof limit === 'string' ? this.#policy(limit) : this.#place(limit)
-    return limitHook(() => gate)
+    return Object.assign(
+      limitHook(() => gate),
+      { limiter: gate.limiter }
+    )
   }
 
   #gateFor(config: { [claim]?: Claim } | undefined): FastifyGate | null {

@@ -1,3 +1,4 @@
+import type { Limiter } from '../core/limiter.js'
 import { clientAddress } from './client-address.js'
 import { type KeyReader, keyReader } from './key.js'
 import type { GatePlan } from './options.js'
@@ -28,6 +29,8 @@ export class Gate<Req, Res> implements Recorder {
   readonly isShadow: boolean
   /** True where it needs `request.user`. */
   readonly usesUser: boolean
+  /** The limiter behind it; null where limits or windows are computed, for then no answer holds for all requests. */
+  readonly limiter: Limiter | null
   readonly #plan: GatePlan<Req, Res>
   readonly #port: Port<Req, Res>
   readonly #key: KeyReader<Req>
@@ -42,6 +45,7 @@ export class Gate<Req, Res> implements Recorder {
       ipv6Subnet: plan.ipv6Subnet
     })
     this.#writer = new ResponseWriter(plan, port)
+    this.limiter = plan.rules.fixed?.limiter ?? null
     this.isShadow = plan.isShadow
     this.usesUser = this.#key.usesUser
     const usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
