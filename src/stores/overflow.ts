@@ -1,18 +1,7 @@
 import { Answer, answerSize } from '../core/decision.js'
 import type { Policy } from '../core/policy.js'
 import type { Mover } from './table.js'
-
-/** What one decision is about. */
-export interface Tiers {
-  /** Those with the lowest limits seen, under which keys owe for the longest time. */
-  slowest: readonly Policy[]
-  /** The policies of this request. */
-  policies: readonly Policy[]
-  /** Where each policy's numbers begin in a bucket, and last where they end. */
-  offsets: readonly number[]
-  /** The steady time of each. */
-  readonly times: Float64Array
-}
+import type { Tiers } from './tiers.js'
 
 /** Buckets a row for a table: a quarter of its keys, or 64 where those are few and small. */
 export function overflowWidth(slots: number, maxKeys: number): number {

@@ -81,6 +81,11 @@ export class Table {
     return this.#words[place * this.#wordStride] !== 0
   }
 
+  /** Makes the numbers at a place zeros. */
+  clear(place: number): void {
+    this.cells.fill(0, place * this.stride + 1, (place + 1) * this.stride)
+  }
+
   /** Removes the entry at a place. Its bucket stays a stepping stone for others until it is used again. */
   remove(place: number): void {
     const at = place * this.#wordStride
@@ -94,10 +99,10 @@ export class Table {
    * A table of the entries that are not `isSpent`, with twice the buckets that they need.
    * `move` copies an entry's numbers, from a place in the old cells to one in the new.
    */
-  rebuilt(slots: number, maxKeys: number, isSpent: (at: number) => boolean, move: Mover): Table {
+  rebuilt(slots: number, maxKeys: number, isSpent: (place: number) => boolean, move: Mover): Table {
     const kept: number[] = []
     for (let place = 0; place < this.size; place++)
-      if (this.isUsed(place) && !isSpent(place * this.stride + 1)) kept.push(place)
+      if (this.isUsed(place) && !isSpent(place)) kept.push(place)
     const table = new Table(slots, Math.max(maxKeys, kept.length), 2 * kept.length)
     for (const place of kept) {
       const at = place * this.#wordStride

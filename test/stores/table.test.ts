@@ -77,7 +77,7 @@ describe('a table', () => {
             table.cells.set(numbers, table.insert(...print) * table.stride + 1)
             if (i % 3 > 0) known.set(idOf(...print), { print, numbers })
           })
-          const isSpent = (at: number) => table.cells[at + 1] === 0
+          const isSpent = (place: number) => table.cells[place * table.stride + 2] === 0
           const widerMove: Mover = (from, at, to, target) => copy(from, at, to, target)
           const rebuilt = table.rebuilt(slots + more, 100, isSpent, widerMove)
           expect(rebuilt.stride).toBe(slots + more + 1)

@@ -1,0 +1,140 @@
+import { SteadyTime } from '../core/clock.js'
+import { Answer, answerSize } from '../core/decision.js'
+import type { Policy } from '../core/policy.js'
+
+/**
+ * The policies of one limiter, side by side on a bucket: each has its numbers at an offset of its own, its steady
+ * time and its answer. Made once, so that a decision allocates nothing.
+ */
+export class Tiers {
+  /** The policies of the decision at hand: those that were opened, or the same with other limits. */
+  policies: readonly Policy[]
+  /** Those with the lowest limits seen, under which keys owe for the longest time. */
+  slowest: readonly Policy[]
+  /** Where each policy's numbers begin in a bucket, and last where they end. */
+  offsets: readonly number[]
+  readonly answers: readonly Float64Array[]
+  /** The steady time of each, at the decision at hand. */
+  readonly times: Float64Array
+  readonly #steady: readonly SteadyTime[]
+  readonly #scratch = new Float64Array(answerSize)
+
+  constructor(policies: readonly Policy[]) {
+    this.policies = policies
+    this.slowest = policies
+    this.offsets = offsetsOf(policies.map((policy) => policy.slots))
+    this.answers = policies.map(() => new Float64Array(answerSize))
+    this.times = new Float64Array(policies.length)
+    this.#steady = policies.map(
+      (policy) => new SteadyTime(policy.windowMs, policy.strategy.aligned?.(policy) === true)
+    )
+  }
+
+  /** Numbers a bucket. */
+  get slots(): number {
+    return this.offsets[this.answers.length]!
+  }
+
+  setTime(now: number): void {
+    for (let i = 0; i < this.times.length; i++) this.times[i] = this.#steady[i]!.read(now)
+  }
+
+  /** Decides every tier on the numbers at `base`; writes nothing but the answers. */
+  check(state: Float64Array, base: number, cost: number): boolean {
+    const { policies } = this
+    let allowed = true
+    for (let i = 0; i < policies.length; i++) if (!this.#checkTier(i, state, base, cost)) allowed = false
+    return allowed
+  }
+
+  #checkTier(i: number, state: Float64Array, base: number, cost: number): boolean {
+    const policy = this.policies[i]!
+    const answer = this.answers[i]!
+    const isPossible = cost <= policy.capacity
+    const asked = isPossible ? cost : 1
+    const allowed = policy.strategy.check(
+      state,
+      base + this.offsets[i]!,
+      policy,
+      this.times[i]!,
+      asked,
+      answer
+    )
+    if (!isPossible) answer[Answer.retryAfterMs] = Number.POSITIVE_INFINITY
+    if (this.#steady[i]!.lag > 0) this.#addLag(i)
+    return isPossible && allowed
+  }
+
+  /** Charges every tier. `isShared`: the numbers are, or were a moment ago, those of several keys. */
+  charge(state: Float64Array, base: number, cost: number, isShared: boolean): void {
+    const { policies, offsets, times } = this
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      const { strategy } = policy
+      const answer = this.answers[i]!
+      if (isShared && strategy.chargeShared)
+        strategy.chargeShared(state, base + offsets[i]!, policy, times[i]!, cost, answer)
+      else strategy.charge(state, base + offsets[i]!, policy, times[i]!, cost, answer)
+      if (this.#steady[i]!.lag > 0) answer[Answer.resetMs]! += this.#steady[i]!.lag
+    }
+  }
+
+  /** Gives back units that were charged `agoMs` ago. */
+  refund(state: Float64Array, base: number, cost: number, agoMs: number): void {
+    const { policies, offsets, times } = this
+    for (let i = 0; i < policies.length; i++) {
+      const { strategy } = policies[i]!
+      strategy.refund?.(state, base + offsets[i]!, policies[i]!, times[i]!, cost, times[i]! - agoMs)
+    }
+  }
+
+  /** True where the numbers behave as zeros do: nothing would change if they were forgotten. */
+  isSpent(state: Float64Array, base: number): boolean {
+    const { slowest, offsets, times } = this
+    const scratch = this.#scratch
+    for (let i = 0; i < slowest.length; i++) {
+      slowest[i]!.strategy.check(state, base + offsets[i]!, slowest[i]!, times[i]!, 1, scratch)
+      if (scratch[Answer.resetMs] !== 0) return false
+    }
+    return true
+  }
+
+  /** Takes the same policies with other limits. There must be room for them. */
+  adopt(policies: readonly Policy[]): void {
+    this.policies = policies
+    this.slowest = policies.map((policy, i) => slower(policy, this.slowest[i]!))
+  }
+
+  /** Judges by the lowest limits seen, from here to the end of the decision; 0 and `Infinity` hold as they are. */
+  judgeBySlowest(): void {
+    const { policies, slowest } = this
+    if (policies !== slowest)
+      this.policies = policies.map((policy, i) => (policy.slots === 0 ? policy : slowest[i]!))
+  }
+
+  /** The offsets of a bucket with room for other limits, or null if it has it already. */
+  widerFor(policies: readonly Policy[]): readonly number[] | null {
+    const room = policies.map((_, i) => this.offsets[i + 1]! - this.offsets[i]!)
+    if (policies.every((policy, i) => policy.slots <= room[i]!)) return null
+    return offsetsOf(policies.map(({ slots }, i) => Math.max(room[i]!, slots)))
+  }
+
+  /** The clock is behind steady time: whatever ends, ends that much later. */
+  #addLag(tier: number): void {
+    const answer = this.answers[tier]!
+    const { lag } = this.#steady[tier]!
+    if (answer[Answer.retryAfterMs]! > 0) answer[Answer.retryAfterMs]! += lag
+    if (answer[Answer.resetMs]! > 0) answer[Answer.resetMs]! += lag
+  }
+}
+
+/** Of two variants of a policy, the one under which a key owes for longer. */
+function slower(a: Policy, b: Policy): Policy {
+  return a.limit > 0 && a.limit < b.limit ? a : b
+}
+
+function offsetsOf(slots: readonly number[]): number[] {
+  const offsets = [0]
+  for (const count of slots) offsets.push(offsets[offsets.length - 1]! + count)
+  return offsets
+}
