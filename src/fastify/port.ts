@@ -15,7 +15,7 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
     request.rateLimit = record
   },
   getHeader: (reply, name) => headerText(reply.getHeader(name)),
-  setHeader: (reply, name, value) => void reply.header(name, value),
+  setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
   removeHeader: (reply, name) => void reply.removeHeader(name),
   isSent: (reply) => reply.sent || reply.raw.headersSent,
   status: (reply) => reply.statusCode,
@@ -27,6 +27,17 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   onFinish: (reply, finished) => void reply.raw.once('finish', () => finished(reply.raw.statusCode)),
   isClosed: ({ raw }) => raw.closed || raw.destroyed,
   onClose: (reply, closed) => void reply.raw.once('close', closed)
+}
+
+const lowerCased = new Map<string, string>()
+
+/** Fastify puts a name in lower case each time that it is set, which took half of the hook; ours are few. */
+function lowerCase(name: string): string {
+  const known = lowerCased.get(name)
+  if (known !== undefined) return known
+  const lower = name.toLowerCase()
+  lowerCased.set(name, lower)
+  return lower
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {

@@ -58,9 +58,9 @@ type PlainHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandle
 
 /** A hook that takes a request through the gate that is chosen for it. */
 export function limitHook(choose: (request: FastifyRequest) => FastifyGate | null): PlainHook {
-  // `preParsing` gives its hooks the payload before the callback.
-  return (request: FastifyRequest, reply: FastifyReply, ...rest: unknown[]) => {
-    const done = rest[rest.length - 1] as Next
+  // `preParsing` gives its hooks the payload before the callback. Not a rest parameter: it would be an array a request.
+  return (request: FastifyRequest, reply: FastifyReply, third: unknown, fourth?: unknown) => {
+    const done = (fourth ?? third) as Next
     const gate = choose(request)
     if (gate === null) done()
     else gate.handle(request, reply, done)

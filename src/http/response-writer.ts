@@ -28,7 +28,7 @@ export class ResponseWriter<Req, Res> {
     if (this.#port.isSent(response)) return
     if (partitionSecret !== null) record.partitionKey ??= partitionKey(record.key, partitionSecret)
     const tiers = enforcedTiers(record)
-    const nowMs = this.#plan.now?.() ?? Date.now()
+    const nowMs = headers.readsClock ? (this.#plan.now?.() ?? Date.now()) : 0
     headers.fill(tiers, nowMs, this.#values)
     if (headers.lists.length > 0) this.#keepForeign(response, record)
     for (let i = 0; i < headers.fields.length; i++) this.#set(response, headers.fields[i]!, this.#values[i]!)

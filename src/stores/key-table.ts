@@ -19,6 +19,8 @@ export class KeyTable {
   maxKeys: number
   /** The fingerprint of the key at hand. */
   readonly print = new Int32Array(2)
+  /** The key itself: who comes once often comes again next (bench/decision.js, hot). */
+  #printed = ''
   readonly #tiers: Tiers
   readonly #askedKeys: number | undefined
   #hand = 0
@@ -36,7 +38,10 @@ export class KeyTable {
   /** The place of a key, or -1; it is then the key at hand. */
   find(key: string): number {
     const { print } = this
-    fingerprint(key, print)
+    if (key !== this.#printed) {
+      fingerprint(key, print)
+      this.#printed = key
+    }
     return this.table.find(print[0]!, print[1]!)
   }
 

@@ -11,13 +11,13 @@ import { resetMsOf } from './waits.js'
 export class LegacyTrio implements HeaderStyle {
   readonly name: string
   readonly fields: readonly string[]
-  readonly #epoch: boolean
+  readonly readsClock: boolean
 
   constructor(options: { name: string; prefix: string; reset: 'epoch' | 'delta' }) {
     const { name, prefix, reset } = options
     this.name = name
     this.fields = Object.freeze([`${prefix}-Limit`, `${prefix}-Remaining`, `${prefix}-Reset`])
-    this.#epoch = reset === 'epoch'
+    this.readsClock = reset === 'epoch'
   }
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void {
@@ -28,7 +28,7 @@ export class LegacyTrio implements HeaderStyle {
     }
     out[at] = String(integer(tier.limit))
     out[at + 1] = String(integer(tier.remaining))
-    out[at + 2] = resetText(tier, this.#epoch ? nowMs : 0)
+    out[at + 2] = resetText(tier, this.readsClock ? nowMs : 0)
   }
 }
 
@@ -44,6 +44,7 @@ const GITHUB_FIELDS: readonly string[] = Object.freeze([
 export class GitHubStyle implements HeaderStyle {
   readonly name = 'x-ratelimit-github'
   readonly fields = GITHUB_FIELDS
+  readonly readsClock = true
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void {
     const tier = tightest(tiers)

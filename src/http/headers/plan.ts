@@ -13,6 +13,8 @@ export interface HeaderPlan {
   readonly lists: readonly string[]
   /** All fields and Retry-After, for Access-Control-Expose-Headers. */
   readonly exposed: readonly string[]
+  /** True where `nowMs` is read. */
+  readonly readsClock: boolean
   /** Writes the value of `fields[i]` into `out[i]`, '' where the field is absent. `nowMs`: epoch ms. */
   fill(tiers: readonly Quota[], nowMs: number, out: string[]): void
   /** The Retry-After value, '' if there is none (H7). `nowMs`: epoch ms, read by `http-date` only. */
@@ -45,6 +47,7 @@ class StylePlan implements HeaderPlan {
   readonly fields: readonly string[]
   readonly lists: readonly string[]
   readonly exposed: readonly string[]
+  readonly readsClock: boolean
   readonly #styles: readonly HeaderStyle[]
   readonly #dated: boolean
 
@@ -54,6 +57,7 @@ class StylePlan implements HeaderPlan {
     this.exposed = Object.freeze([...this.fields, 'Retry-After'])
     this.#styles = styles
     this.#dated = format === 'http-date'
+    this.readsClock = this.#dated || styles.some((style) => style.readsClock === true)
   }
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[]): void {

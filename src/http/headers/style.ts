@@ -5,9 +5,11 @@ export interface HeaderStyle {
   readonly name: string
   /** Canonical field names in the order of output. */
   readonly fields: readonly string[]
+  /** True where it writes instants. */
+  readonly readsClock?: boolean
   /**
    * Writes the field values for these tiers (configuration order) into `out[at + i]`, '' where the field is
-   * absent. `nowMs` is epoch ms and read by epoch styles only.
+   * absent. `nowMs` is epoch ms and read where `readsClock`.
    */
   fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void
 }
