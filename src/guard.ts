@@ -30,13 +30,13 @@ export const guard = {
    * @param strategy `'fixed-window'` if left out
    * @throws HeadgateError that names the option, the value and the fix
    */
-  limit(
-    key: KeySpec<object>,
+  limit<Req extends object>(
+    key: KeySpec<Req>,
     limit: number,
     window: Duration,
     strategy: StrategyName | Strategy = 'fixed-window'
   ): GuardHandler {
-    const options: GateOptions<object, object> = { key, limit, window, strategy }
+    const options: GateOptions<Req, object> = { key, limit, window, strategy }
     const plan = gatePlan(options, 'guard.limit') as never
     const express = new Gate(plan, expressPort)
     const fastify = new Gate(plan, fastifyPort)

@@ -37,6 +37,7 @@ export function buildLimiter(options: LimiterOptions, fallback: () => Store, may
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
   const own = options.limits === undefined ? policyOptionNames : (['limits'] as const)
+  if (options.limits !== undefined) checkTierless(options)
   checkNames(options, [...own, ...limiterSettingNames], 'a limiter')
   const written = options.limits === undefined ? [policyPart(options)] : tiersOf(options.limits)
   const policies = written.map((tier) => definePolicy(tier))
@@ -51,6 +52,17 @@ export function buildLimiter(options: LimiterOptions, fallback: () => Store, may
     countDenied: flag('countDenied', options.countDenied),
     blockMs: options.block === undefined ? 0 : durationMs('block', options.block)
   })
+}
+
+/** Refuses options of one policy beside `limits`. */
+export function checkTierless(options: object): void {
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined && (policyOptionNames as readonly string[]).includes(name))
+      throw badOption(
+        name,
+        value,
+        'it stands beside `limits`: put it inside each of `limits`, or leave `limits` out'
+      )
 }
 
 /** The part of an options object that is one policy. */

@@ -146,10 +146,13 @@ export class PolicyLimiter implements Limiter {
     return variant
   }
 
-  /** Blocks a key that was denied, unless it asked for more than it may ever have. */
+  /**
+   * Blocks a key that was denied, unless it asked for more than it may ever have. The block lasts as long as the wait
+   * that its policies give at least: a denial just before the end of that must not begin another.
+   */
   #penalise(key: string, cost: number, now: number, policies: readonly Policy[]): Decision {
-    const isPossible = policies.every((policy) => cost <= policy.capacity)
-    if (!isPossible || !this.#counters.block(key, this.#blockMs, now))
+    const wait = Math.max(...this.#counters.answers.map((answer) => answer[Answer.retryAfterMs]!))
+    if (wait === Number.POSITIVE_INFINITY || !this.#counters.block(key, Math.max(this.#blockMs, wait), now))
       return this.#answer(Verdict.denied, policies, true)
     return this.#answer(this.#counters.decide(key, cost, now, policies, Charge.none), policies, true)
   }
@@ -197,5 +200,8 @@ function checkCost(cost: unknown): number {
 }
 
 function refuseCost(cost: unknown): never {
-  throw new HeadgateError('HEADGATE_BAD_COST', `A cost is ${shown(cost)}: give a positive whole number.`)
+  throw new HeadgateError(
+    'HEADGATE_BAD_COST',
+    `A cost, or what the cost function returned, is ${shown(cost)}: it must be a positive whole number; requests that cost nothing are for \`skip\`.`
+  )
 }

@@ -19,17 +19,22 @@ const borrowed: Readonly<Record<string, string>> = {
   algorithm: 'strategy',
   handler: 'onLimited',
   onExceeded: 'onLimited',
+  onDenied: 'onLimited',
+  onLimitReached: 'onLimited',
   errorResponseBuilder: 'onLimited',
   allowList: 'allow',
   whitelist: 'allow',
   blockList: 'deny',
-  ban: 'block',
+  blacklist: 'deny',
+  rate: 'limit',
+  tiers: 'limits',
   blockDuration: 'block',
   standardHeaders: 'headers',
   legacyHeaders: 'headers',
   skipSuccessfulRequests: 'countOnly',
   skipFailedRequests: 'countOnly',
   skipIf: 'skip',
+  status: 'statusCode',
   dryRun: 'shadow',
   reportOnly: 'shadow'
 }
@@ -56,17 +61,33 @@ const required: readonly string[] = ['limit', 'window', 'limits']
  * @throws HeadgateError `HEADGATE_UNKNOWN_OPTION`, with the near name where there is one
  */
 export function checkNames(options: object, known: readonly string[], where: string): void {
+  const unknown: string[] = []
   for (const [name, value] of Object.entries(options)) {
-    if (known.includes(name)) {
-      if (value === null && !required.includes(name))
-        throw badOption(name, value, 'give it a value, or leave it out for the default')
-      continue
-    }
-    if (value === undefined) continue
-    const near = nearest(name, known)
-    const hint = near ? `did you mean \`${near}\`?` : `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
-    throw new HeadgateError('HEADGATE_UNKNOWN_OPTION', `\`${name}\` is no option of ${where}: ${hint}`)
+    if (!known.includes(name)) {
+      if (value !== undefined) unknown.push(name)
+    } else if (value === null && !required.includes(name))
+      throw badOption(name, value, 'give it a value, or leave it out for the default')
   }
+  if (unknown.length > 0)
+    throw new HeadgateError(
+      'HEADGATE_UNKNOWN_OPTION',
+      unknown.map((name) => `\`${name}\` is no option of ${where}: ${hintFor(name, known)}`).join('\n')
+    )
+}
+
+function hintFor(name: string, known: readonly string[]): string {
+  const near = nearest(name, known)
+  if (near === undefined) return `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
+  return `did you mean \`${near}\`?${Object.hasOwn(notes, near) ? ` ${notes[near]}` : ''}`
+}
+
+/** What users of other limiters must know before they rename an option. */
+const notes: Readonly<Record<string, string>> = {
+  window: "A number is ms; a text has a unit, '60s'.",
+  block: "A number is ms; a text has a unit, '10m'.",
+  onLimited: 'It is called with (request, response, rateLimit), and what it returns is sent.',
+  countOnly: "'failures' leaves successful requests out, 'successes' failed ones.",
+  headers: "A style's name, such as 'draft-06'; 'none' for Retry-After only."
 }
 
 /** The known name that was most likely meant, or undefined. */

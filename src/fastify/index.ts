@@ -9,7 +9,7 @@ import type {
   RateLimitPluginOptions,
   RouteLimit
 } from './options.js'
-import { declaredBefore } from './route-limits.js'
+import { checkRoute, declaredBefore } from './route-limits.js'
 import { LimitScope } from './scope.js'
 import { warnOfTrustSetting } from './trust-setting.js'
 
@@ -58,6 +58,7 @@ async function plugin(app: Scoped, options: RateLimitPluginOptions): Promise<voi
   }
   for (const { by, route } of declaredBefore(app)) claim(by, route)
   app.addHook('onRoute', function (route) {
+    checkRoute(this, route)
     claim(this, route)
   })
   app.addHook('onReady', async () => {

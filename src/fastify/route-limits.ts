@@ -6,6 +6,7 @@ import type {
   HookHandlerDoneFunction,
   RouteOptions
 } from 'fastify'
+import { HeadgateError } from '../core/errors.js'
 import type { Gate, Next } from '../http/gate.js'
 import { warn } from '../http/warnings.js'
 import type { LimitHook, RouteLimit } from './options.js'
@@ -90,7 +91,33 @@ channel('fastify.initialization').subscribe((message) => {
     claimOf(route)
     routes.push({ by: this, route })
   })
+  fastify.addHook('onReady', async () => {
+    for (const { route } of routes)
+      if (limitOf(route) !== false && claimOf(route).scope === undefined) throw unprotected(route)
+  })
 })
+
+function unprotected({ method, url }: RouteOptions): HeadgateError {
+  return new HeadgateError(
+    'HEADGATE_MISUSE',
+    `The route ${method} ${url} has a \`limit\`, but no plugin is registered around it: register headgate/fastify in its scope.`
+  )
+}
+
+/** What other limiters call a route's limit. */
+const foreignNames = ['rateLimit', 'limits'] as const
+
+/** Refuses a limit under a name that nothing reads, as long as no other limiter is there to read it. */
+export function checkRoute(app: FastifyInstance, route: RouteOptions): void {
+  if (app.hasDecorator('rateLimit')) return
+  const config = route.config as Readonly<Record<string, unknown>> | undefined
+  for (const name of foreignNames)
+    if (name in route || (config !== undefined && name in config))
+      throw new HeadgateError(
+        'HEADGATE_MISUSE',
+        `The route ${route.method} ${route.url} has \`${name}\`, which nothing reads: write \`limit: { limit: 5, window: '1m' }\`, or \`limit: false\`.`
+      )
+}
 
 /**
  * The routes with a `limit` that were declared before now, and by which instance. On a server that was made before

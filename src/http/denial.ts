@@ -91,7 +91,7 @@ function bodyOf(format: Format, denial: Denial): string {
     })
   }
   const seconds = Number.isFinite(denial.retryAfterSeconds) ? denial.retryAfterSeconds : null
-  const wait = seconds === null ? '.' : `, retry in ${seconds} s.`
+  const wait = seconds === null ? '; waiting does not help.' : `, retry in ${seconds} s.`
   const text = message ?? problem.sentence + wait
   if (format === 'text') return text
   return JSON.stringify({

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js'
-import { flag, type LimiterSettings, limiterSettingNames } from '../core/limiter-options.js'
+import { checkTierless, flag, type LimiterSettings, limiterSettingNames } from '../core/limiter-options.js'
 import { badOption, checkNames } from '../core/options.js'
 import { policyOptionNames, wholeNumber } from '../core/policy.js'
 import { checkSubnet, defaultIPv6Subnet } from './address.js'
@@ -51,7 +51,7 @@ export interface GateSettings<Req, Res> extends LimiterSettings {
     | undefined
   /**
    * Answers a denied request instead; status, headers and Retry-After are set already. What it returns, or promises,
-   * is sent if it has not answered itself.
+   * is sent if it has not answered itself; the default answer is, if it returns nothing either.
    */
   readonly onLimited?: ((request: Req, response: Res, rateLimit: RequestRateLimit) => unknown) | undefined
 }
@@ -121,6 +121,7 @@ export function gatePlan<Req, Res>(
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
   const own = options.limits === undefined ? policyOptionNames : (['limits'] as const)
+  if (options.limits !== undefined) checkTierless(options)
   checkNames(options, [...own, ...gateSettingNames], where)
   const part = <T extends object>(names: readonly string[]) => pick(options, names) as T
   const isList = options.limits !== undefined
@@ -128,25 +129,27 @@ export function gatePlan<Req, Res>(
     throw badOption('limits', options.limits, "give a list of policies such as [{ limit: 10, window: '1s' }]")
   const tiers = options.limits ?? [part<RuleOptions<Req>>(policyOptionNames)]
   const { shadow = false, message = null } = options
+  const headers = headerPlan(options.headers ?? 'draft-06', {
+    retryAfterFormat: options.retryAfterFormat ?? 'delay-seconds'
+  })
+  const rules = ruleSource(tiers, isList, part<LimiterSettings>(limiterSettingNames), mayShare)
   return {
-    rules: ruleSource(tiers, isList, part<LimiterSettings>(limiterSettingNames), mayShare),
+    rules,
     key: options.key ?? 'ip',
-    cost: costOf(options.cost),
+    cost: costOf(options.cost, rules),
     skip: optionalFunction('skip', options.skip),
-    allows: options.allow ? addressMatcher('allow', options.allow) : null,
-    denies: options.deny ? addressMatcher('deny', options.deny) : null,
+    allows: matcherOf('allow', options.allow),
+    denies: matcherOf('deny', options.deny),
     ipv6Subnet: options.ipv6Subnet === undefined ? defaultIPv6Subnet : checkSubnet(options.ipv6Subnet),
     forwarded: forwardedOf(options.forwarded),
     counts: countsOf(options.countOnly),
     isShadow: typeof shadow === 'function' || flag('shadow', shadow),
     onShadow: typeof shadow === 'function' ? shadow : null,
-    headers: headerPlan(options.headers ?? 'draft-06', {
-      retryAfterFormat: options.retryAfterFormat ?? 'delay-seconds'
-    }),
+    headers,
     exposes: flag('exposeHeaders', options.exposeHeaders),
     partitionSecret: secretOf(options.partitionKey),
     statusCode: options.statusCode === undefined ? 429 : statusOf(options.statusCode),
-    message: typeof message === 'string' ? message : optionalFunction('message', message ?? undefined),
+    message: messageOf(message),
     onLimited: optionalFunction('onLimited', options.onLimited),
     now: options.now
   }
@@ -163,9 +166,34 @@ function optionalFunction<F>(option: string, value: F | undefined): F | null {
   throw badOption(option, value, 'give a function')
 }
 
-function costOf<Req>(cost: PerRequest<Req, number> | undefined): PerRequest<Req, number> {
+function matcherOf(
+  option: string,
+  list: readonly string[] | undefined
+): ((address: string) => boolean) | null {
+  if (typeof list === 'function')
+    throw badOption(option, list, 'give a list of addresses and ranges; for a function use `skip`')
+  return list === undefined ? null : addressMatcher(option, list)
+}
+
+function messageOf<M>(message: M): M {
+  if (message === null || typeof message === 'string' || typeof message === 'function') return message
+  throw badOption(
+    'message',
+    message,
+    'give a text or a function; for a body of your own, return it from `onLimited`'
+  )
+}
+
+function costOf<Req>(
+  cost: PerRequest<Req, number> | undefined,
+  { fixed }: RuleSource<Req>
+): PerRequest<Req, number> {
   if (cost === undefined) return 1
-  return typeof cost === 'function' ? cost : wholeNumber('cost', cost, 1)
+  if (typeof cost === 'function') return cost
+  const least = Math.min(...(fixed?.policies ?? []).map((policy) => policy.capacity))
+  if (wholeNumber('cost', cost, 1) > least)
+    throw badOption('cost', cost, `a limit admits at most ${least} at once, so nobody would ever be admitted`)
+  return cost
 }
 
 function countsOf<Req, Res>(countOnly: GateSettings<Req, Res>['countOnly']): CountPredicate<Req, Res> | null {

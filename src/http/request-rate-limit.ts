@@ -33,15 +33,12 @@ export class RequestRateLimit implements Decision {
   readonly key: string
   /** What an earlier limiter on the same request decided. */
   readonly previous: RequestRateLimit | undefined
-  /** What headers carry as this request's partition key; set where the option `partitionKey` is. */
-  partitionKey: string | undefined = undefined
-  /** @internal Fields that something else had set before the first limiter, by name. */
-  foreign: ReadonlyMap<string, string> | undefined = undefined
   readonly #parts: RecordParts
   #decision: Decision
   /** What this request was charged late, with the instant of each charge. */
   #late: { readonly cost: number; readonly at: number }[] | undefined
   #isRefunded: boolean
+  #notes: { partitionKey?: string; foreign?: ReadonlyMap<string, string> } | undefined
 
   /** @internal */
   constructor(parts: RecordParts) {
@@ -110,6 +107,23 @@ export class RequestRateLimit implements Decision {
     if (this.#isRefunded) return
     this.#isRefunded = true
     limiter.giveBack(this.key, cost, policies, decidedAt)
+  }
+
+  /** What a log or a response shows of it. */
+  toJSON(): Readonly<Record<string, unknown>> {
+    const { key, allowed, limit, remaining, retryAfterMs, resetMs, shadow } = this
+    return { key, allowed, limit, remaining, retryAfterMs, resetMs, shadow }
+  }
+
+  /** @internal What headers carry as this request's partition key. */
+  get partitionKey(): string | undefined {
+    return this.#notes?.partitionKey
+  }
+
+  /** @internal What the response writer keeps of it: the partition key, and fields that were there before, by name. */
+  get notes(): { partitionKey?: string; foreign?: ReadonlyMap<string, string> } {
+    this.#notes ??= {}
+    return this.#notes
   }
 
   /** @internal Who made the record, and for which exchange. */

@@ -26,7 +26,7 @@ export class ResponseWriter<Req, Res> {
   headers(response: Res, record: RequestRateLimit): void {
     const { headers, partitionSecret, exposes } = this.#plan
     if (this.#port.isSent(response)) return
-    if (partitionSecret !== null) record.partitionKey ??= partitionKey(record.key, partitionSecret)
+    if (partitionSecret !== null) record.notes.partitionKey ??= partitionKey(record.key, partitionSecret)
     const tiers = enforcedTiers(record)
     const nowMs = headers.readsClock ? (this.#plan.now?.() ?? Date.now()) : 0
     headers.fill(tiers, nowMs, this.#values)
@@ -49,9 +49,9 @@ export class ResponseWriter<Req, Res> {
     const { fields, lists } = this.#plan.headers
     const first = firstOf(record)
     if (first === record)
-      first.foreign ??= new Map(lists.map((name) => [name, this.#port.getHeader(response, name) ?? '']))
+      first.notes.foreign ??= new Map(lists.map((name) => [name, this.#port.getHeader(response, name) ?? '']))
     for (let i = 0; i < fields.length; i++) {
-      const members = first.foreign?.get(fields[i]!)
+      const members = first.notes.foreign?.get(fields[i]!)
       if (members && this.#values[i] !== '') this.#values[i] = `${members}, ${this.#values[i]}`
     }
   }
@@ -64,9 +64,15 @@ export class ResponseWriter<Req, Res> {
 
   /** Answers a denied request, or has the user's `onLimited` do so. */
   deny(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
-    const { message, onLimited } = this.#plan
+    const { onLimited } = this.#plan
     if (this.#port.isSent(response)) return this.#port.cutShort(response)
-    if (onLimited !== null) return this.#handOver(request, response, record)
+    if (onLimited !== null) return this.#handOver(request, response, record, isBan)
+    return this.#answer(request, response, record, isBan)
+  }
+
+  /** The answer that is sent where nobody else gives one. */
+  #answer(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
+    const { message } = this.#plan
     const text: unknown = typeof message === 'function' ? message(request, record) : message
     const tell = (late: unknown) => this.#tell(request, response, record, isBan, late)
     return isPromiseLike(text) ? text.then(tell) : tell(text)
@@ -81,15 +87,16 @@ export class ResponseWriter<Req, Res> {
   }
 
   /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
-  #handOver(request: Req, response: Res, record: RequestRateLimit): unknown {
+  #handOver(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
     const before = this.#port.status(response)
     const failed = (error: unknown) => {
       if (!this.#port.isSent(response)) this.#port.setStatus(response, before)
       throw error
     }
     const finish = (value: unknown) => {
-      const isAnswer = value !== undefined && value !== response
-      if (isAnswer && !this.#port.isSent(response)) this.#port.sendValue(response, value)
+      if (this.#port.isSent(response) || value === response) return undefined
+      if (value === undefined) return this.#answer(request, response, record, isBan)
+      return this.#port.sendValue(response, value)
     }
     this.#refuse(response, this.#plan.statusCode)
     try {

@@ -1,5 +1,5 @@
 import { HeadgateError } from '../core/errors.js'
-import { checkNames } from '../core/options.js'
+import { badOption, checkNames } from '../core/options.js'
 import { type Policy, wholeNumber } from '../core/policy.js'
 import type { Counters, CountersOptions, Store } from '../core/store.js'
 import { MemoryCounters } from './memory-counters.js'
@@ -23,6 +23,8 @@ export interface MemoryStoreOptions {
  * @throws HeadgateError `HEADGATE_BAD_OPTION`
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  if (typeof options !== 'object' || options === null)
+    throw badOption('options', options, 'give { maxKeys }, or nothing')
   checkNames(options, ['maxKeys'], 'memoryStore')
   const maxKeys = options.maxKeys === undefined ? undefined : wholeNumber('maxKeys', options.maxKeys, 1)
   const shared = new Map<string, { policies: readonly Policy[]; counters: Counters }>()

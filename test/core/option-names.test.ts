@@ -38,9 +38,7 @@ describe('unknown names', () => {
 
   it('are refused in a tier, and beside `limits`', () => {
     expect(make({ limits: [{ ...good, blok: 1 }] })).toThrow(naming('HEADGATE_UNKNOWN_OPTION', '`blok`'))
-    expect(make({ limits: [good], limit: 5 })).toThrow(
-      naming('HEADGATE_UNKNOWN_OPTION', '`limit`', '`limits`')
-    )
+    expect(make({ limits: [good], limit: 5 })).toThrow(naming('HEADGATE_BAD_OPTION', '`limit`', '`limits`'))
   })
 
   it.each([

@@ -125,7 +125,7 @@ describe('bodies', () => {
 
   it('text names the wait', () => {
     expect(body('text/plain')).toBe('Too many requests, retry in 40 s.')
-    expect(body('text/plain', { retryAfterSeconds: null })).toBe('Too many requests.')
+    expect(body('text/plain', { retryAfterSeconds: null })).toBe('Too many requests; waiting does not help.')
     expect(body('text/plain', { kind: 'capacity' })).toBe('The server is short of capacity, retry in 40 s.')
     expect(body('text/plain', { kind: 'abuse' })).toBe('Abnormal usage detected, retry in 40 s.')
   })
@@ -146,7 +146,7 @@ describe('bodies', () => {
     (retryAfterSeconds) => {
       expect(JSON.parse(body('application/json', { retryAfterSeconds }))).toStrictEqual({
         error: 'Too Many Requests',
-        message: 'Too many requests.',
+        message: 'Too many requests; waiting does not help.',
         statusCode: 429
       })
     }
