@@ -33,13 +33,15 @@ describe('README examples', () => {
   it('limits on Express', () => {
     const check = `
       const server = app.listen(0)
-      const url = 'http://localhost:' + server.address().port + '/login'
-      const seen = []
-      for (let i = 0; i < 6; i++) seen.push(await fetch(url, { method: 'POST' }))
-      console.log(JSON.stringify(seen.map((r) => [r.status, r.headers.get('ratelimit-remaining')])))
+      const url = 'http://localhost:' + server.address().port
+      const seen = [await fetch(url + '/login', { method: 'POST' }), await fetch(url + '/')]
+      console.log(JSON.stringify(seen.map((r) => [r.status, r.headers.get('ratelimit-policy')])))
       server.close()
       server.closeAllConnections()`
-    expect(run('express', check)).toEqual([...[4, 3, 2, 1, 0].map((left) => [200, String(left)]), [429, '0']])
+    expect(run('express', check)).toEqual([
+      [200, '100;w=60, 5;w=900'],
+      [404, '100;w=60']
+    ])
   })
 
   it('limits on Fastify', () => {
@@ -53,6 +55,35 @@ describe('README examples', () => {
       [429, '0'],
       [200, null]
     ])
+  })
+
+  it('serves the recipes', () => {
+    const check = `
+      const server = app.listen(0)
+      const send = async (path, body, headers = {}) => {
+        const url = 'http://localhost:' + server.address().port + path
+        const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+        const response = await fetch(url, init)
+        return [response.status, response.headers.get('ratelimit-remaining'), await response.text()]
+      }
+      const wrong = { account: 'ada', password: 'guess' }
+      const right = { account: 'ada', password: 'secret' }
+      const seen = []
+      for (const body of [right, right, right, wrong, wrong, right]) seen.push(await send('/login', body))
+      seen.push(await send('/unlock', { account: 'ada' }), await send('/login', right))
+      const batch = await send('/batch', [1, 2, 3])
+      const plans = [await send('/api', {}, { 'x-plan': 'free', 'x-api-key': 'k' }), await send('/api', {})]
+      console.log(JSON.stringify({ seen, batch: batch[1], plans: plans.map(([, left]) => left) }))
+      server.close()
+      server.closeAllConnections()`
+    const { seen, batch, plans } = run('recipes', check) as {
+      seen: [number, string, string][]
+      batch: string
+      plans: string[]
+    }
+    expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 401, 401, 429, 200, 200])
+    expect(JSON.parse(seen[5]![2])).toEqual({ error: 'locked', seconds: expect.any(Number) })
+    expect([batch, plans]).toEqual(['97', ['9', '4']])
   })
 
   it('decides tiers together', () => {
