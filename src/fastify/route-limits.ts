@@ -37,8 +37,12 @@ export function limitOf(route: RouteOptions): RouteLimit | null | undefined {
   return route.limit === undefined ? route.config?.limit : route.limit
 }
 
+/** False while no route of the process has a `limit`: then there is no need to look, and Fastify makes an object to look at. */
+export let hasClaims = false
+
 /** The claim of a route that has a `limit`; made once, before Fastify copies the route's config. */
 export function claimOf(route: RouteOptions): Claim {
+  hasClaims = true
   const config = route.config as { [claim]?: Claim } | undefined
   if (config?.[claim]) return config[claim]
   const made: Claim = { scope: undefined, placed: null, hooks: new Set() }

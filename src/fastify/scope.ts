@@ -20,6 +20,7 @@ import {
   claim,
   claimOf,
   type FastifyGate,
+  hasClaims,
   limitHook,
   limitOf,
   type Placed
@@ -56,7 +57,7 @@ export class LimitScope {
 
   /** The hook that limits every request of the scope, by its route's own gate or by the scope's. */
   readonly handler = limitHook((request) =>
-    this.#gateFor(request.routeOptions.config as { [claim]?: Claim } | undefined)
+    hasClaims ? this.#gateFor(request.routeOptions.config as { [claim]?: Claim } | undefined) : this.#gate
   )
 
   /** Reads a route's own `limit`. The innermost scope around a route reads it last. */

@@ -13,6 +13,9 @@ const paddedHexBytes = hexBytes.map((text) => text.padStart(2, '0'))
 /** The groups of the address in hand. One array for all calls: everything here is synchronous. */
 const scratch = new Uint16Array(8)
 
+/** The text of `scratch` while it is that of the last canonical address, else '': its key is most often asked for next. */
+let scratchText = ''
+
 /**
  * Canonical text of an address, or null where the text is not an address. Accepts the node forms of RFC 7239 §6:
  * IPv4, IPv4:port, IPv6, [IPv6] and [IPv6]:port, where a port is one to five digits or `_obf`. IPv4 is four decimal
@@ -42,7 +45,10 @@ export function canonicalAddress(text: string): string | null {
  */
 export function addressKey(canonical: string, ipv6Subnet: number | false): string {
   if (ipv6Subnet === false || ipv6Subnet === 128 || canonical === '::1') return canonical
-  if (canonical.indexOf(':') < 0 || !readGroups(canonical, 0, canonical.length, scratch)) return canonical
+  if (canonical.indexOf(':') < 0) return canonical
+  const isRead = canonical === scratchText
+  scratchText = ''
+  if (!isRead && !readGroups(canonical, 0, canonical.length, scratch)) return canonical
   const partial = ipv6Subnet >> 4
   scratch[partial] = scratch[partial]! & (0xffff << (16 - (ipv6Subnet & 15)))
   for (let at = partial + 1; at < 8; at++) scratch[at] = 0
@@ -166,8 +172,12 @@ function canonicalIPv6(text: string, start: number, end: number): string | null 
   if (start === 0 && text.startsWith('::ffff:') && readIPv4(text, 7, end) >= 0) return text.slice(7)
   const percent = text.indexOf('%', start)
   if (percent >= 0 && !isZone(text, percent + 1, end)) return null
+  scratchText = ''
   if (!readGroups(text, start, percent < 0 ? end : percent, scratch)) return null
-  if (embeddedIPv4(scratch) < 0) return groupText(scratch)
+  if (embeddedIPv4(scratch) < 0) {
+    scratchText = groupText(scratch)
+    return scratchText
+  }
   const high = scratch[6]!
   const low = scratch[7]!
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`

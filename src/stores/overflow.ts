@@ -29,8 +29,8 @@ export class Overflow {
   }
 
   /** False once every bucket has drained. */
-  isActive({ times }: Tiers): boolean {
-    return this.#drainedAt.some((drainedAt, i) => times[i]! < drainedAt)
+  isActive({ steady }: Tiers): boolean {
+    return this.#drainedAt.some((drainedAt, i) => steady[i]!.now < drainedAt)
   }
 
   /** Copies into `state` the numbers of the bucket under which a cost is admitted first, a policy each. */
@@ -39,7 +39,7 @@ export class Overflow {
     const second = this.#place(high, 1)
     tiers.policies.forEach((policy, i) => {
       const offset = tiers.offsets[i]!
-      const laxer = this.#isLaxer(second + offset, first + offset, policy, tiers.times[i]!, cost)
+      const laxer = this.#isLaxer(second + offset, first + offset, policy, tiers.steady[i]!.now, cost)
         ? second
         : first
       const end = tiers.offsets[i + 1]!
@@ -52,7 +52,7 @@ export class Overflow {
     for (const row of [this.#place(low, 0), this.#place(high, 1)])
       tiers.policies.forEach((policy, i) => {
         const answer = answers[i]!
-        const now = tiers.times[i]!
+        const now = tiers.steady[i]!.now
         policy.strategy.check(
           this.#cells,
           row + tiers.offsets[i]!,
@@ -72,7 +72,7 @@ export class Overflow {
       tiers.policies.forEach((policy, i) => {
         const { strategy } = policy
         const at = row + tiers.offsets[i]!
-        const now = tiers.times[i]!
+        const now = tiers.steady[i]!.now
         if (strategy.chargeShared) strategy.chargeShared(this.#cells, at, policy, now, cost, scratch)
         else strategy.charge(this.#cells, at, policy, now, cost, scratch)
         this.#drainedAt[i] = Math.max(this.#drainedAt[i]!, now + scratch[Answer.resetMs]!)

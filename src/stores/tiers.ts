@@ -14,9 +14,8 @@ export class Tiers {
   /** Where each policy's numbers begin in a bucket, and last where they end. */
   offsets: readonly number[]
   readonly answers: readonly Float64Array[]
-  /** The steady time of each, at the decision at hand. */
-  readonly times: Float64Array
-  readonly #steady: readonly SteadyTime[]
+  /** The steady time of each, read at the decision at hand. */
+  readonly steady: readonly SteadyTime[]
   readonly #scratch = new Float64Array(answerSize)
 
   constructor(policies: readonly Policy[]) {
@@ -24,8 +23,7 @@ export class Tiers {
     this.slowest = policies
     this.offsets = offsetsOf(policies.map((policy) => policy.slots))
     this.answers = policies.map(() => new Float64Array(answerSize))
-    this.times = new Float64Array(policies.length)
-    this.#steady = policies.map(
+    this.steady = policies.map(
       (policy) => new SteadyTime(policy.windowMs, policy.strategy.aligned?.(policy) === true)
     )
   }
@@ -36,7 +34,7 @@ export class Tiers {
   }
 
   setTime(now: number): void {
-    for (let i = 0; i < this.times.length; i++) this.times[i] = this.#steady[i]!.read(now)
+    for (let i = 0; i < this.steady.length; i++) this.steady[i]!.read(now)
   }
 
   /** Decides every tier on the numbers at `base`; writes nothing but the answers. */
@@ -56,44 +54,44 @@ export class Tiers {
       state,
       base + this.offsets[i]!,
       policy,
-      this.times[i]!,
+      this.steady[i]!.now,
       asked,
       answer
     )
     if (!isPossible) answer[Answer.retryAfterMs] = Number.POSITIVE_INFINITY
-    if (this.#steady[i]!.lag > 0) this.#addLag(i)
+    if (this.steady[i]!.lag > 0) this.#addLag(i)
     return isPossible && allowed
   }
 
   /** Charges every tier. `isShared`: the numbers are, or were a moment ago, those of several keys. */
   charge(state: Float64Array, base: number, cost: number, isShared: boolean): void {
-    const { policies, offsets, times } = this
+    const { policies, offsets, steady } = this
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
       const { strategy } = policy
       const answer = this.answers[i]!
       if (isShared && strategy.chargeShared)
-        strategy.chargeShared(state, base + offsets[i]!, policy, times[i]!, cost, answer)
-      else strategy.charge(state, base + offsets[i]!, policy, times[i]!, cost, answer)
-      if (this.#steady[i]!.lag > 0) answer[Answer.resetMs]! += this.#steady[i]!.lag
+        strategy.chargeShared(state, base + offsets[i]!, policy, steady[i]!.now, cost, answer)
+      else strategy.charge(state, base + offsets[i]!, policy, steady[i]!.now, cost, answer)
+      if (this.steady[i]!.lag > 0) answer[Answer.resetMs]! += this.steady[i]!.lag
     }
   }
 
   /** Gives back units that were charged `agoMs` ago. */
   refund(state: Float64Array, base: number, cost: number, agoMs: number): void {
-    const { policies, offsets, times } = this
+    const { policies, offsets, steady } = this
     for (let i = 0; i < policies.length; i++) {
       const { strategy } = policies[i]!
-      strategy.refund?.(state, base + offsets[i]!, policies[i]!, times[i]!, cost, times[i]! - agoMs)
+      strategy.refund?.(state, base + offsets[i]!, policies[i]!, steady[i]!.now, cost, steady[i]!.now - agoMs)
     }
   }
 
   /** True where the numbers behave as zeros do: nothing would change if they were forgotten. */
   isSpent(state: Float64Array, base: number): boolean {
-    const { slowest, offsets, times } = this
+    const { slowest, offsets, steady } = this
     const scratch = this.#scratch
     for (let i = 0; i < slowest.length; i++) {
-      slowest[i]!.strategy.check(state, base + offsets[i]!, slowest[i]!, times[i]!, 1, scratch)
+      slowest[i]!.strategy.check(state, base + offsets[i]!, slowest[i]!, steady[i]!.now, 1, scratch)
       if (scratch[Answer.resetMs] !== 0) return false
     }
     return true
@@ -122,7 +120,7 @@ export class Tiers {
   /** The clock is behind steady time: whatever ends, ends that much later. */
   #addLag(tier: number): void {
     const answer = this.answers[tier]!
-    const { lag } = this.#steady[tier]!
+    const { lag } = this.steady[tier]!
     if (answer[Answer.retryAfterMs]! > 0) answer[Answer.retryAfterMs]! += lag
     if (answer[Answer.resetMs]! > 0) answer[Answer.resetMs]! += lag
   }
