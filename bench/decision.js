@@ -1,0 +1,138 @@
+import { addresses, contestants, idle, own } from './contestants.js'
+import {
+  answer,
+  cpuNs,
+  fixed,
+  inChild,
+  interleaved,
+  isChild,
+  isMain,
+  isQuick,
+  median,
+  print,
+  random
+} from './harness.js'
+
+/*
+ * ns a decision: one fixed window in memory, everybody admitted. Keys come as texts that are held (as the address of
+ * a kept-alive connection is), and as fresh copies (as a header value is, which has no hash yet). Making the key and
+ * the loop itself are measured apart and taken off.
+ */
+
+const rounds = isQuick ? 1 : 7
+const times = isQuick ? 100_000 : 300_000
+const warmUp = 150_000
+const unlimited = 1_000_000_000
+
+/** How many clients there are, by workload. A process each: what one does to the compiled code must not meet another. */
+const workloads = { hot: 1, '10 k': 10_000, '1 M': isQuick ? 100_000 : 1_000_000, denied: 1 }
+
+const strategies = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket', 'gcra', 'leaky-bucket']
+
+/** The last results, so that no compiler finds that nobody wants them. */
+const kept = new Array(16)
+
+function loop(hit, keyAt, order, count) {
+  for (let i = 0; i < count; i++) kept[i & 15] = hit(keyAt(order[i]))
+}
+
+async function loopAwaiting(hit, keyAt, order, count) {
+  for (let i = 0; i < count; i++) kept[i & 15] = await hit(keyAt(order[i]))
+}
+
+async function nsEach(run, hit, keyAt, order) {
+  await run(hit, keyAt, order, Math.min(warmUp, order.length))
+  return cpuNs(() => run(hit, keyAt, order, order.length), order.length)
+}
+
+function ordered(count) {
+  const next = random(count)
+  return Uint32Array.from({ length: times }, next)
+}
+
+/** Each of `count` clients for the first time, then again in random order, by held and by fresh keys. */
+async function visit({ make, awaits }, count, limit) {
+  const run = awaits ? loopAwaiting : loop
+  const { fresh } = addresses(count)
+  const texts = Array.from({ length: count }, (_, i) => fresh(i))
+  const held = (i) => texts[i]
+  const hit = await make({ limit, keys: count })
+  const first = await cpuNs(
+    () =>
+      run(
+        hit,
+        fresh,
+        Uint32Array.from(texts, (_, i) => i),
+        count
+      ),
+    count
+  )
+  const order = ordered(count)
+  return { first, held: await nsEach(run, hit, held, order), fresh: await nsEach(run, hit, fresh, order) }
+}
+
+async function work(workload, name) {
+  if (workload === 'strategy') {
+    const rule = {
+      strategy: name,
+      limit: 200,
+      window: 60_000,
+      ...(name === 'leaky-bucket' ? { burst: 199 } : {})
+    }
+    const { held } = await visit({ make: ({ keys }) => own(rule, keys) }, 10_000)
+    return { ns: held }
+  }
+  const contestant = name === 'idle' ? idle : contestants[name]
+  const count = workloads[workload]
+  const { first, held, fresh } = await visit(contestant, count, workload === 'denied' ? 1 : unlimited)
+  if (workload === 'denied') return { denied: held }
+  const found = { [workload]: held, [`${workload}, fresh`]: fresh }
+  return workload === '1 M' ? { ...found, 'first of 1 M': first } : found
+}
+
+/** Contestant to column to the median of ns, without what idling takes, and of how many times the floor that is. */
+async function compare() {
+  const names = ['idle', ...Object.keys(contestants)]
+  const found = {}
+  for (const workload of Object.keys(workloads)) {
+    const { idle, ...all } = await interleaved(names, rounds, (name) =>
+      inChild(import.meta.url, [workload, name])
+    )
+    const net = (name, column) => all[name].map((round, i) => round[column] - idle[i][column])
+    for (const column of Object.keys(idle[0]))
+      for (const name of Object.keys(all)) {
+        const floors = net('floor', column)
+        const ns = net(name, column)
+        found[name] ??= {}
+        found[name][column] = { ns: median(ns), ratio: median(ns.map((one, i) => one / floors[i])) }
+      }
+  }
+  return found
+}
+
+export async function run() {
+  const found = await compare()
+  const columns = Object.keys(found.headgate)
+  print({
+    title: 'CPU ns a decision, and (times the floor)',
+    columns: ['', ...columns],
+    rows: Object.entries(found).map(([name, row]) => [
+      name,
+      ...columns.map((column) => `${fixed(row[column].ns)} (${fixed(row[column].ratio, 2)})`)
+    ])
+  })
+  const each = await interleaved(strategies, rounds, (name) => inChild(import.meta.url, ['strategy', name]))
+  print({
+    title: 'headgate, CPU ns a decision by strategy, 10 k keys, the loop included',
+    columns: ['', 'ns'],
+    rows: strategies.map((name) => [name, fixed(median(each[name].map(({ ns }) => ns)))])
+  })
+  return columns.map((column) => ({
+    what: `decision, ${column}: times the floor`,
+    found: found.headgate[column].ratio,
+    target: 1.5
+  }))
+}
+
+if (isChild) answer(await work(process.argv[2], process.argv[3]))
+else if (isMain(import.meta.url)) await run()
