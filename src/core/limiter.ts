@@ -110,11 +110,16 @@ export class PolicyLimiter implements Limiter {
     return this.#answer(verdict, policies, true)
   }
 
+  /** How many of `cost` units `chargeAnyway` would charge in every policy. */
+  chargeable(key: Key, cost: number, now: number, policies: readonly Policy[]): number {
+    this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.none)
+    return this.#counters.answers.reduce((least, answer) => Math.min(least, answer[Answer.remaining]!), cost)
+  }
+
   /** Charges units that are spent already, as far as anything is left. The answer counts as allowed. */
   chargeAnyway(key: Key, cost: number, now: number, policies: readonly Policy[]): Decision {
     const { answers } = this.#counters
-    const verdict = this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.always)
-    if (verdict === Verdict.blocked) return this.#answer(verdict, policies, false)
+    this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.always)
     for (const answer of answers) answer[Answer.retryAfterMs] = 0
     return this.#answer(Verdict.admitted, policies, false)
   }

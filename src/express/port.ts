@@ -38,7 +38,11 @@ export const expressPort: Port<ExpressRequest, ServerResponse> = {
     if (!isText) response.setHeader('Content-Type', 'application/json; charset=utf-8')
     response.end(isText ? value : JSON.stringify(value))
   },
-  cutShort: (response) => void response.end(),
+  cutShort(response) {
+    // Whoever began the response may go on writing; nobody else listens for the error that this makes.
+    response.on('error', () => {})
+    response.end()
+  },
   onFinish: (response, finished) => void response.once('finish', () => finished(response.statusCode)),
   isClosed: (response) => response.closed || response.destroyed,
   onClose: (response, closed) => void response.once('close', closed)

@@ -2,6 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Port } from '../http/port.js'
 import { trustOf } from './trust.js'
 
+/** What the response of an HTTP/2 request has besides. */
+interface Http2Part {
+  readonly stream?: { readonly rstCode?: number; readonly destroyed: boolean } | undefined
+}
+
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
 export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   method: (request) => request.raw.method ?? '',
@@ -23,9 +28,18 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   // As bytes: Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3).
   send: (reply, body) => void reply.send(Buffer.from(body)),
   sendValue: (reply, value) => void reply.send(value),
-  cutShort: (reply) => void reply.raw.end(),
-  onFinish: (reply, finished) => void reply.raw.once('finish', () => finished(reply.raw.statusCode)),
-  isClosed: ({ raw }) => raw.closed || raw.destroyed,
+  cutShort({ raw }) {
+    raw.on('error', () => {})
+    raw.end()
+  },
+  onFinish({ raw }, finished) {
+    raw.once('finish', () => {
+      // On HTTP/2 `finish` also comes where the client resets the stream before anything was sent.
+      const { stream } = raw as Http2Part
+      if (raw.writableEnded && !stream?.rstCode) finished(raw.statusCode)
+    })
+  },
+  isClosed: ({ raw }) => raw.closed || raw.destroyed || (raw as Http2Part).stream?.destroyed === true,
   onClose: (reply, closed) => void reply.raw.once('close', closed)
 }
 

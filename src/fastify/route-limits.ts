@@ -21,6 +21,8 @@ export interface Placed {
 
 /** What became of a route's own `limit`. It stands in the route's config. */
 export interface Claim {
+  /** The `limit` that it is of: a route made of another's options may have another one. */
+  readonly limit: unknown
   /** Who read it: the innermost registration of the plugin around the route. */
   scope: object | undefined
   /** null where the route is not to be limited. */
@@ -44,8 +46,10 @@ export let hasClaims = false
 export function claimOf(route: RouteOptions): Claim {
   hasClaims = true
   const config = route.config as { [claim]?: Claim } | undefined
-  if (config?.[claim]) return config[claim]
-  const made: Claim = { scope: undefined, placed: null, hooks: new Set() }
+  const limit = limitOf(route)
+  const known = config?.[claim]
+  if (known !== undefined && known.limit === limit) return known
+  const made: Claim = { limit, scope: undefined, placed: null, hooks: new Set() }
   route.config = Object.assign({}, route.config, { [claim]: made })
   return made
 }

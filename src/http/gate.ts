@@ -36,6 +36,7 @@ export class Gate<Req, Res> implements Recorder {
   readonly #key: KeyReader<Req>
   readonly #writer: ResponseWriter<Req, Res>
   readonly #watch: ProxyWatch | null
+  readonly #warned = new Set<string>()
 
   constructor(plan: GatePlan<Req, Res>, port: Port<Req, Res>) {
     this.#plan = plan
@@ -83,13 +84,24 @@ export class Gate<Req, Res> implements Recorder {
   }
 
   #enter(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
-    if (this.#isPreflight(request) || this.#hasHandled(request)) return passed
+    if (this.#hasHandled(request)) return passed
+    if (this.#isPreflight(request)) return this.#refusesPreflight(request, response) ? answered : passed
     // Read first: a client that leaves while something is awaited takes its address along.
     const address = this.#watch === null ? '' : this.#addressOf(request, this.#watch)
     const skips = this.#plan.skip === null ? false : this.#plan.skip!(request)
     if (isPromiseLike(skips))
       return skips.then((late) => (late ? passed : this.#admit(request, response, address)))
     return skips ? passed : this.#admit(request, response, address)
+  }
+
+  /** A preflight is not counted, but an address of the deny list stays refused. */
+  #refusesPreflight(request: Req, response: Res): boolean {
+    const { allows, denies } = this.#plan
+    if (denies === null || this.isShadow) return false
+    const address = this.#addressOf(request, this.#watch!)
+    if (allows?.(address) || !denies(address)) return false
+    this.#writer.forbid(request, response)
+    return true
   }
 
   #admit(request: Req, response: Res, address: string): Outcome | PromiseLike<Outcome> {
@@ -151,11 +163,17 @@ export class Gate<Req, Res> implements Recorder {
     return isPromiseLike(answer) ? answer.then(() => answered) : answered
   }
 
+  #warnOnce(code: string, message: string): void {
+    if (this.#warned.has(code)) return
+    this.#warned.add(code)
+    warn(code, message)
+  }
+
   /** Tells the shadow listener. Its failure must not become the request's: nothing is enforced. */
   #report(request: Req, record: RequestRateLimit): void {
     if (record.allowed || this.#plan.onShadow === null) return
     const failed = (error: unknown) =>
-      warn('HEADGATE_SHADOW_FAILED', `\`shadow\` failed: ${asError(error).message}`)
+      this.#warnOnce('HEADGATE_SHADOW_FAILED', `\`shadow\` failed: ${asError(error).message}`)
     try {
       const told: unknown = this.#plan.onShadow(request, record)
       if (isPromiseLike(told)) told.then(undefined, failed)
@@ -169,7 +187,7 @@ export class Gate<Req, Res> implements Recorder {
       if (!counts) record.refund()
     }
     const failed = (error: unknown) =>
-      warn(
+      this.#warnOnce(
         'HEADGATE_COUNT_FAILED',
         `\`countOnly\` failed, so the request stays counted: ${asError(error).message}`
       )

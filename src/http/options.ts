@@ -57,7 +57,11 @@ export interface GateSettings<Req, Res> extends LimiterSettings {
 }
 
 /** Decides, after the response, whether a request counts. */
-export type CountPredicate<Req, Res> = (request: Req, response: Res, status: number) => boolean
+export type CountPredicate<Req, Res> = (
+  request: Req,
+  response: Res,
+  status: number
+) => boolean | PromiseLike<boolean>
 
 /** Told of a request that would have been denied. */
 export type ShadowListener<Req> = (request: Req, rateLimit: RequestRateLimit) => void

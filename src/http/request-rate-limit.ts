@@ -90,10 +90,12 @@ export class RequestRateLimit implements Decision {
   charge(cost: number): void {
     const { limiter, policies, recorder } = this.#parts
     const at = limiter.now()
+    // Only what was left is charged, so no more than that may be given back.
+    const charged = limiter.chargeable(this.key, cost, at, policies)
     const decision = limiter.chargeAnyway(this.key, cost, at, policies)
     if (!this.#decision.allowed) return
     this.#late ??= []
-    this.#late.push({ cost, at })
+    if (charged > 0) this.#late.push({ cost: charged, at })
     this.#decision = decision
     recorder.rewrite(this)
   }

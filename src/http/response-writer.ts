@@ -10,6 +10,9 @@ import type { RequestRateLimit } from './request-rate-limit.js'
 /** Bytes of the keyed hash that a partition key shows: too many to guess, too few to be worth a look-up table. */
 const partitionKeyBytes = 12
 
+/** Fields that earlier middleware may have set for a body that is not sent now. */
+const ofAnotherBody = ['Expires', 'Content-Length', 'Content-Encoding'] as const
+
 /** Writes what a gate has decided onto a response. */
 export class ResponseWriter<Req, Res> {
   readonly #plan: GatePlan<Req, Res>
@@ -122,7 +125,7 @@ export class ResponseWriter<Req, Res> {
   #refuse(response: Res, status: number): void {
     this.#port.setStatus(response, status)
     this.#port.setHeader(response, 'Cache-Control', 'no-store')
-    this.#port.removeHeader(response, 'Expires')
+    for (const name of ofAnotherBody) this.#port.removeHeader(response, name)
   }
 
   #send(

@@ -12,10 +12,8 @@ export class Blocks {
   /** Takes a block, unless `most` others are in force. */
   add(key: string, blockMs: number, now: number, most: number): boolean {
     const time = this.#time.read(now)
-    if (this.#until.size >= most && !this.#until.has(key)) {
-      this.#purge(time)
-      if (this.#until.size >= most) return false
-    }
+    this.#purge(time, most)
+    if (this.#until.size >= most && !this.#until.has(key)) return false
     this.#until.set(key, time + blockMs)
     return true
   }
@@ -38,11 +36,12 @@ export class Blocks {
     return this.#until.size === 0
   }
 
-  /** Drops the oldest blocks that have ended; those in force are looked at again last. */
-  #purge(time: number): void {
+  /** Drops the oldest blocks that have ended; where the list is full, those in force are looked at again last. */
+  #purge(time: number, most: number): void {
+    const isFull = this.#until.size >= most
     let looked = 0
     for (const [key, until] of this.#until) {
-      if (looked++ === purgeAtOnce) return
+      if (looked++ === purgeAtOnce || (until > time && !isFull)) return
       this.#until.delete(key)
       if (until > time) this.#until.set(key, until)
     }

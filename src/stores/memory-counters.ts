@@ -109,7 +109,7 @@ export class MemoryCounters implements Counters {
   #adopt(policies: readonly Policy[]): void {
     const wider = this.#tiers.widerFor(policies)
     if (wider !== null) this.#widen(wider)
-    this.#tiers.adopt(policies)
+    this.#tiers.adopt(policies, this.#keys.table.used === 0)
   }
 
   #widen(wider: readonly number[]): void {

@@ -17,6 +17,7 @@ export class Tiers {
   /** The steady time of each, read at the decision at hand. */
   readonly steady: readonly SteadyTime[]
   readonly #scratch = new Float64Array(answerSize)
+  #standsIn: boolean[] | null = null
 
   constructor(policies: readonly Policy[]) {
     this.policies = policies
@@ -97,10 +98,19 @@ export class Tiers {
     return true
   }
 
-  /** Takes the same policies with other limits. There must be room for them. */
-  adopt(policies: readonly Policy[]): void {
+  /**
+   * Takes the same policies with other limits. There must be room for them. While nothing was counted, the ones that
+   * were opened only stand in for the first real limit.
+   */
+  adopt(policies: readonly Policy[], isEmpty: boolean): void {
     this.policies = policies
-    this.slowest = policies.map((policy, i) => slower(policy, this.slowest[i]!))
+    this.#standsIn ??= policies.map(() => isEmpty)
+    this.slowest = policies.map((policy, i) => {
+      const isReal = policy.limit > 0 && policy.limit < Number.POSITIVE_INFINITY
+      if (!isReal || !this.#standsIn![i]) return slower(policy, this.slowest[i]!)
+      this.#standsIn![i] = false
+      return policy
+    })
   }
 
   /** Judges by the lowest limits seen, from here to the end of the decision; 0 and `Infinity` hold as they are. */
