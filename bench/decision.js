@@ -20,6 +20,7 @@ import {
  */
 
 const rounds = isQuick ? 1 : 7
+const roundsOfMany = isQuick ? 1 : 5
 const times = isQuick ? 100_000 : 300_000
 const warmUp = 150_000
 const unlimited = 1_000_000_000
@@ -95,7 +96,8 @@ async function compare() {
   const names = ['idle', ...Object.keys(contestants)]
   const found = {}
   for (const workload of Object.keys(workloads)) {
-    const { idle, ...all } = await interleaved(names, rounds, (name) =>
+    const count = workloads[workload] > 100_000 ? roundsOfMany : rounds
+    const { idle, ...all } = await interleaved(names, count, (name) =>
       inChild(import.meta.url, [workload, name])
     )
     const net = (name, column) => all[name].map((round, i) => round[column] - idle[i][column])

@@ -8,7 +8,7 @@ import { contestantsOf, listen } from './servers.js'
  * one, in turns. CPU time of all threads of the server, so that neither waiting nor neighbours count.
  */
 
-const rounds = isQuick ? 3 : 11
+const rounds = isQuick ? 3 : 9
 const times = isQuick ? 1000 : 3000
 const warmUp = 15_000
 const connections = 16
