@@ -15,6 +15,8 @@ export default defineConfig({
   dts: { compilerOptions: { stripInternal: true } },
   fixedExtension: false,
   hash: false,
+  // Lines and the names of functions stay, for stack traces; the names of variables need not.
+  minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: false } },
   inputOptions: { checks: { pluginTimings: false } },
   plugins: [
     {

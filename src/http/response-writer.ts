@@ -125,7 +125,9 @@ export class ResponseWriter<Req, Res> {
   #refuse(response: Res, status: number): void {
     this.#port.setStatus(response, status)
     this.#port.setHeader(response, 'Cache-Control', 'no-store')
-    for (const name of ofAnotherBody) this.#port.removeHeader(response, name)
+    // Only what is there: Node would send no length of its own once that is removed.
+    for (const name of ofAnotherBody)
+      if (this.#port.getHeader(response, name) !== undefined) this.#port.removeHeader(response, name)
   }
 
   #send(

@@ -34,6 +34,6 @@ it('a client that resets its HTTP/2 stream before the answer stays counted', asy
   })
   expect(status).toBe(429)
   for (const release of held) release()
-  client.close()
+  client.destroy()
   await app.close()
 })
