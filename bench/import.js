@@ -13,7 +13,7 @@ import {
 
 /* What importing a limiter adds to a process that has its framework: ms until it is there, and resident memory. */
 
-const rounds = isQuick ? 1 : 9
+const rounds = isQuick ? 1 : 7
 
 const contestants = {
   'headgate/express': ['express', () => headgate('express/index.js')],
