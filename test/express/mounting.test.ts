@@ -398,6 +398,7 @@ describe('without Express', () => {
         } catch (reason) {
           caught.push(reason)
         }
+        // An error that must not be raised has no event to wait for: a moment in which it could.
         await new Promise((resolve) => setTimeout(resolve, 10))
       })
       process.off('uncaughtException', note)

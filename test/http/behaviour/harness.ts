@@ -183,6 +183,7 @@ export async function until(holds: () => boolean, withinMs = 2000): Promise<void
 export function within<T>(promise: Promise<T>, ms: number): Promise<T | 'pending'> {
   let timer: NodeJS.Timeout
   const late = new Promise<'pending'>((resolve) => {
+    // No sleep but a bound: it ends the wait for a promise that may stay pending.
     timer = setTimeout(resolve, ms, 'pending')
   })
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))

@@ -589,6 +589,7 @@ export function keysAndProxies(framework: Framework): void {
         global: limited(1, {
           key: async (request) => {
             const user = String(request.headers['x-user'])
+            // The later key is ready first, so that answers come in another order than requests.
             await new Promise((resolve) => setTimeout(resolve, user === 'a' ? 4 : 1))
             return user
           }
@@ -618,10 +619,13 @@ export function keysAndProxies(framework: Framework): void {
       })
       const opened = app.open()
       opened.answer.catch(() => {})
+      // The request must have reached `skip` before the client leaves; what makes it wait tells nobody.
       await new Promise((resolve) => setTimeout(resolve, 15))
       opened.abort()
+      // The server learns of the abort from its socket, and a request held by `skip` tells nobody: a moment for that.
       await new Promise((resolve) => setTimeout(resolve, 15))
       proceed()
+      // No event tells that a request whose client is gone was taken on: a moment for it to be.
       await new Promise((resolve) => setTimeout(resolve, 5))
       expect(keys).not.toContain('unknown')
       expect((await app.get()).headers['ratelimit-remaining']).toBe(keys.length === 0 ? '4' : '3')

@@ -278,6 +278,7 @@ export function lifecycle(framework: Framework): void {
       held.answer.catch(() => {})
       await until(() => asked === 2)
       held.abort()
+      // The server learns of the abort from its socket: a moment for that, before timers are watched.
       await new Promise((resolve) => setTimeout(resolve, 10))
       const watch = watchLongTimers()
       ready.open()

@@ -396,8 +396,10 @@ export function options(framework: Framework): void {
       opened.answer.catch(() => {})
       await until(() => reached === 1)
       opened.abort()
+      // The server learns of the abort from its socket: a moment for that.
       await new Promise((resolve) => setTimeout(resolve, 5))
       done.open()
+      // A refund that must not come has no event to wait for: a moment in which it could.
       await new Promise((resolve) => setTimeout(resolve, 2))
       expect((await app.get()).status).toBe(429)
     })
