@@ -47,6 +47,6 @@ export const guard = {
       const gate = isFastify ? fastify : express
       gate.handle(request as never, response as never, next as Next)
     }
-    return Object.assign(handler, { limiter: express.limiter! })
+    return Object.assign(handler, { limiter: express.limiter as Limiter })
   }
 }

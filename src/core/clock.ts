@@ -49,6 +49,17 @@ export class SteadyTime {
     return this.#time as number
   }
 
+  /** What a store that keeps it elsewhere saves, to be restored: the clock's last time, and how far this is ahead of it. */
+  get saved(): [latest: number, offset: number] {
+    return [this.#latest, this.#offset]
+  }
+
+  restore(latest: number, offset: number): void {
+    this.#latest = latest
+    this.#offset = offset
+    this.#time = latest + offset
+  }
+
   /** The steady time at the clock's `now`; never less than what it was before, or a phase of the same window. */
   read(now: number): number {
     if (now < this.#latest) this.#back(now)

@@ -1,3 +1,4 @@
+import type { Source } from './async-store.js'
 import type { Policy } from './policy.js'
 
 /** The answer to one request. All times are whole milliseconds from the instant of the decision. */
@@ -18,6 +19,11 @@ export interface Decision {
   readonly policy: Policy
   /** Each tier's own answer, in the order of configuration. An own property only where there are several. */
   readonly tiers: readonly Decision[]
+  /**
+   * Where the answer comes from: `'store'`, unless a store outside of the process failed or was spared. Where nobody
+   * counted (`'allow'`, `'deny'`), `remaining` and `resetMs` are `NaN`. Not an own property.
+   */
+  readonly source: Source
 }
 
 /** Where a strategy writes its answer: a `Float64Array` with these four places. */
@@ -57,6 +63,10 @@ export function decisionMaker(policy: Policy): DecisionMaker {
 
     get tiers(): readonly Decision[] {
       return [this]
+    }
+
+    get source(): Source {
+      return 'store'
     }
   }
   Object.defineProperty(Decision.prototype, 'policy', { value: policy })
@@ -99,6 +109,10 @@ class TieredDecision implements Decision {
 
   get policy(): Policy {
     return reportedOf(this.tiers).policy
+  }
+
+  get source(): Source {
+    return this.tiers[0]!.source
   }
 }
 

@@ -13,6 +13,7 @@ export const errorCodes = {
   HEADGATE_BAD_COST: 'A cost is not a positive integer.',
   HEADGATE_BAD_LIMIT: 'A limit or window function returned something that is not one.',
   HEADGATE_STORE_FULL: 'As many keys are blocked as the store keeps; its `maxKeys` is the bound.',
+  HEADGATE_STORE_FAILED: 'The store did not answer, not in time, or with an error; `cause` has the reason.',
   HEADGATE_MISUSE: 'The adapter was used in a way that would leave routes unprotected.'
 } as const
 
@@ -23,8 +24,8 @@ export type ErrorCode = keyof typeof errorCodes
 export class HeadgateError extends Error {
   readonly code: ErrorCode
 
-  constructor(code: ErrorCode, message: string) {
-    super(message)
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
     this.name = 'HeadgateError'
     this.code = code
   }

@@ -2,12 +2,10 @@ import type { Clock } from './clock.js'
 import { Answer, combine, type Decision, type DecisionMaker, decisionMaker } from './decision.js'
 import { type Duration, durationMs } from './duration.js'
 import { HeadgateError } from './errors.js'
-import { badOption, shown } from './options.js'
-import { type Policy, withLimit } from './policy.js'
+import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
+import type { Policy } from './policy.js'
 import { Charge, type Counters, Verdict } from './store.js'
-
-/** A key: text, or a number taken as its text. */
-export type Key = string | number
+import { maxVariants, PolicyVariants } from './variants.js'
 
 /** Decides, synchronously, who is admitted. */
 export interface Limiter {
@@ -46,8 +44,14 @@ export interface LimiterParts {
   readonly blockMs: number
 }
 
-/** Variants of a policy that are kept; more distinct limits than these are made anew. */
-const maxVariants = 1000
+/** What became of units that were charged whether or not they were admitted. */
+export interface Charged {
+  readonly decision: Decision
+  /** How many of them were charged in every policy. */
+  readonly charged: number
+  /** When, ms on the clock of the limiter or its store. */
+  readonly at: number
+}
 
 /** The limiter itself, with what the HTTP gate needs beyond the public face. */
 export class PolicyLimiter implements Limiter {
@@ -60,7 +64,7 @@ export class PolicyLimiter implements Limiter {
   readonly #maker: DecisionMaker
   readonly #charge: Charge
   readonly #blockMs: number
-  readonly #variants: readonly Map<unknown, Policy>[]
+  readonly #variants: PolicyVariants
 
   constructor(parts: LimiterParts) {
     this.policies = parts.policies
@@ -69,7 +73,7 @@ export class PolicyLimiter implements Limiter {
     this.#maker = this.#makerOf(parts.policies[0]!)
     this.#charge = parts.countDenied ? Charge.always : Charge.admitted
     this.#blockMs = parts.blockMs
-    this.#variants = parts.policies.map(() => new Map())
+    this.#variants = new PolicyVariants(parts.policies)
   }
 
   consume(key: Key, cost = 1): Decision {
@@ -110,45 +114,28 @@ export class PolicyLimiter implements Limiter {
     return this.#answer(verdict, policies, true)
   }
 
-  /** How many of `cost` units `chargeAnyway` would charge in every policy. */
-  chargeable(key: Key, cost: number, now: number, policies: readonly Policy[]): number {
-    this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.none)
-    return this.#counters.answers.reduce((least, answer) => Math.min(least, answer[Answer.remaining]!), cost)
-  }
-
   /** Charges units that are spent already, as far as anything is left. The answer counts as allowed. */
-  chargeAnyway(key: Key, cost: number, now: number, policies: readonly Policy[]): Decision {
+  chargeAnyway(key: Key, cost: number, policies: readonly Policy[]): Charged {
+    const at = this.now()
+    const text = keyText(key)
     const { answers } = this.#counters
-    this.#counters.decide(keyText(key), checkCost(cost), now, policies, Charge.always)
+    this.#counters.decide(text, checkCost(cost), at, policies, Charge.none)
+    const charged = answers.reduce((least, answer) => Math.min(least, answer[Answer.remaining]!), cost)
+    this.#counters.decide(text, cost, at, policies, Charge.always)
     for (const answer of answers) answer[Answer.retryAfterMs] = 0
-    return this.#answer(Verdict.admitted, policies, false)
+    return { decision: this.#answer(Verdict.admitted, policies, false), charged, at }
   }
 
   /** Refunds under the policies of the request that was charged. */
   giveBack(key: Key, cost: number, policies: readonly Policy[], chargedAt?: number): void {
     const now = this.now()
-    if (chargedAt !== undefined && !Number.isFinite(chargedAt))
-      throw badOption('chargedAt', chargedAt, "give the instant of the charge, ms on the limiter's clock")
+    checkInstant(chargedAt)
     this.#counters.refund(keyText(key), checkCost(cost), now, policies, chargedAt ?? now)
   }
 
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
   withLimits(limits: readonly unknown[]): readonly Policy[] {
-    return this.policies.map((policy, i) =>
-      limits[i] === undefined || limits[i] === policy.limit
-        ? policy
-        : this.#variant(policy, this.#variants[i]!, limits[i])
-    )
-  }
-
-  #variant(policy: Policy, variants: Map<unknown, Policy>, limit: unknown): Policy {
-    let variant = variants.get(limit)
-    if (!variant) {
-      variant = withLimit(policy, limit)
-      if (variants.size >= maxVariants) variants.clear()
-      variants.set(limit, variant)
-    }
-    return variant
+    return this.#variants.withLimits(limits)
   }
 
   /**
@@ -189,24 +176,4 @@ export class PolicyLimiter implements Limiter {
     }
     return make
   }
-}
-
-function keyText(key: unknown): string {
-  return typeof key === 'string' && key !== '' ? key : numberText(key)
-}
-
-function numberText(key: unknown): string {
-  if (typeof key === 'number' && Number.isFinite(key)) return String(key)
-  throw new HeadgateError('HEADGATE_BAD_KEY', `A key is ${shown(key)}: give a non-empty text, or a number.`)
-}
-
-function checkCost(cost: unknown): number {
-  return Number.isSafeInteger(cost) && (cost as number) > 0 ? (cost as number) : refuseCost(cost)
-}
-
-function refuseCost(cost: unknown): never {
-  throw new HeadgateError(
-    'HEADGATE_BAD_COST',
-    `A cost, or what the cost function returned, is ${shown(cost)}: it must be a positive whole number; requests that cost nothing are for \`skip\`.`
-  )
 }

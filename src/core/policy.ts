@@ -98,6 +98,22 @@ export function withLimit(policy: Policy, limit: unknown): Policy {
   }
 }
 
+/**
+ * The same policy with a part of its limit and burst, rounded down, but at least 1: for one of several processes that
+ * hold a limit together. 0 and `Infinity` stay what they are.
+ */
+export function withShare(policy: Policy, share: number): Policy {
+  const { limit, burst, strategy } = policy
+  if (share === 1 || strategy === closed || strategy === open) return policy
+  const least = leastBurst(strategy)
+  const part = (units: number, atLeast: number) => Math.max(atLeast, Math.floor(units * share))
+  return complete({
+    ...policy,
+    limit: part(limit, 1),
+    ...(burst === undefined ? {} : { burst: part(burst + 1 - least, 1) - 1 + least })
+  })
+}
+
 function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs'>): Policy {
   const { strategy, limit, windowMs } = rule
   const capacity = strategy.capacity?.(rule) ?? limit

@@ -24,7 +24,8 @@ const members = [
   'check',
   'charge',
   'chargeShared',
-  'refund'
+  'refund',
+  'lua'
 ]
 
 /**
@@ -61,6 +62,8 @@ function checkStrategy(option: string, value: unknown): asserts value is Strateg
   for (const part of ['capacity', 'validate', 'aligned', 'chargeShared', 'refund'])
     if (strategy[part] !== undefined && typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'make it a function, or leave it out')
+  if (strategy.lua !== undefined && typeof strategy.lua !== 'string')
+    throw badOption(`${option}.lua`, strategy.lua, 'give the Lua source as a text, or leave it out')
 }
 
 /**

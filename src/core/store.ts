@@ -8,6 +8,14 @@ export type Charge = (typeof Charge)[keyof typeof Charge]
 export const Verdict = { denied: 0, admitted: 1, blocked: 2 } as const
 export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
+/** Whose counters they are, where they are not shared by name. Two limiters of one owner may count together. */
+export interface Owner {
+  /** False where the counters are the owner's alone, whatever the policies are named. */
+  readonly mayShare: boolean
+  /** What tells the owner from others in every process, such as the route that is limited. */
+  readonly place?: string
+}
+
 /** What a store is asked to count for one limiter. */
 export interface CountersOptions {
   /** The tiers, decided together on one key. */

@@ -62,4 +62,10 @@ export interface Strategy {
   ): void
   /** Gives back up to `cost` units that were charged at `chargedAt`, never above full; a no-op if left out. */
   refund?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, chargedAt: number): void
+  /**
+   * The same in Lua, for a Redis store to decide in one step: a chunk that returns `{ check, charge, refund }`, called
+   * as here but for `out`: `check` returns allowed, remaining, wait and reset, `charge` returns remaining, reset and
+   * delay. `at` is the place of the first number. Without it a Redis store decides here, by compare-and-swap.
+   */
+  readonly lua?: string
 }

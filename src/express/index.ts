@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
+import type { AsyncLimiter } from '../core/async-limiter.js'
+import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Limiter } from '../core/limiter.js'
+import type { Store } from '../core/store.js'
 import { Gate, type Next } from '../http/gate.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
@@ -21,10 +24,10 @@ declare global {
 export type RateLimitOptions = GateOptions<Request, Response>
 
 /** A middleware for an app, a router or a route, of Express 4 and 5. */
-export interface RateLimitMiddleware {
+export interface RateLimitMiddleware<L = Limiter> {
   (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void): void
   /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
-  readonly limiter: Limiter | null
+  readonly limiter: L | null
 }
 
 /**
@@ -34,7 +37,14 @@ export interface RateLimitMiddleware {
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  * @throws HeadgateError that names the option, the value and the fix
  */
-export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
+export function rateLimit(
+  options: RateLimitOptions & { readonly store?: Store | undefined }
+): RateLimitMiddleware
+export function rateLimit(
+  options: RateLimitOptions & { readonly store: AsyncStore }
+): RateLimitMiddleware<AsyncLimiter>
+export function rateLimit(options: RateLimitOptions): RateLimitMiddleware<Limiter | AsyncLimiter>
+export function rateLimit(options: RateLimitOptions): RateLimitMiddleware<Limiter | AsyncLimiter> {
   // biome-ignore lint/complexity/noArguments: what Express passes to a middleware shows that the factory was not called
   if (arguments.length > 1)
     throw new HeadgateError(

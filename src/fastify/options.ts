@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
 import type { GateOptions, GateSettings } from '../http/options.js'
 import type { RuleOptions } from '../http/rules.js'
@@ -49,5 +50,5 @@ export type ResolvedLimit = GateOptions<FastifyRequest, FastifyReply>
 export interface LimitHookFunction {
   (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
   /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
-  readonly limiter: Limiter | null
+  readonly limiter: Limiter | AsyncLimiter | null
 }

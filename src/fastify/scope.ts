@@ -2,6 +2,7 @@ import type { RouteOptions } from 'fastify'
 import { HeadgateError } from '../core/errors.js'
 import { badOption, checkNames, nearest } from '../core/options.js'
 import { checkUnique, policyOptionNames } from '../core/policy.js'
+import type { Owner } from '../core/store.js'
 import { Gate } from '../http/gate.js'
 import { gatePlan, gateSettingNames, pick } from '../http/options.js'
 import { warnOfLateLimiter } from '../http/warnings.js'
@@ -95,7 +96,7 @@ export class LimitScope {
     const path = route.url.replace(/\/$/, '')
     const known = this.#ofGet.get(path)
     if (methods.length === 1 && methods[0] === 'HEAD' && known?.limit === limit) return known.placed
-    const placed = this.#place(limit)
+    const placed = this.#place(limit, { mayShare: false, place: `${methods.join()} ${route.url}` })
     if (methods.includes('GET')) this.#ofGet.set(path, { limit, placed })
     return placed
   }
@@ -121,30 +122,30 @@ export class LimitScope {
       entries.map(([name, policy]) => {
         if (typeof policy !== 'object' || policy === null)
           throw badOption(`policies.${name}`, policy, "give a policy such as { limit: 5, window: '15m' }")
-        return [name, this.#place('limits' in policy ? policy : { name, ...policy }, true)]
+        return [name, this.#place('limits' in policy ? policy : { name, ...policy }, { mayShare: true })]
       })
     )
   }
 
   /** A gate with the plugin's settings where the route's own options leave them out. */
-  #place(limit: FastifyRouteLimit, mayShare = false): Placed {
+  #place(limit: FastifyRouteLimit, owner: Owner = { mayShare: false }): Placed {
     if (typeof limit !== 'object' || limit === null)
       throw badOption(
         'limit',
         limit,
         "give a policy such as { limit: 5, window: '1m' }, a policy's name, or false"
       )
-    return place({ ...this.#settings, ...limit } as ResolvedLimit, "a route's `limit`", mayShare)
+    return place({ ...this.#settings, ...limit } as ResolvedLimit, "a route's `limit`", owner)
   }
 }
 
-/** `mayShare`: routes have counters of their own, also where a store and a name are given. */
+/** Routes have counters of their own, also where a store and a name are given. */
 function place(
   { hook, ...options }: ResolvedLimit & { hook?: unknown },
   where: string,
-  mayShare = true
+  owner?: Owner
 ): Placed {
-  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where, mayShare), fastifyPort)
+  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where, owner), fastifyPort)
   return { gate, hook: checkHook(hook) ?? (gate.usesUser ? 'preHandler' : 'onRequest') }
 }
 

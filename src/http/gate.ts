@@ -1,10 +1,11 @@
+import { type AsyncLimiter, AsyncPolicyLimiter, type Taken } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
 import { clientAddress } from './client-address.js'
 import { type KeyReader, keyReader } from './key.js'
 import type { GatePlan } from './options.js'
 import type { Port } from './port.js'
 import { asError, gather, isPromiseLike } from './promise.js'
-import { type Recorder, RequestRateLimit } from './request-rate-limit.js'
+import { type Recorder, type RecordParts, RequestRateLimit } from './request-rate-limit.js'
 import { ResponseWriter } from './response-writer.js'
 import type { Rules } from './rules.js'
 import { ProxyWatch, warn } from './warnings.js'
@@ -30,7 +31,7 @@ export class Gate<Req, Res> implements Recorder {
   /** True where it needs `request.user`. */
   readonly usesUser: boolean
   /** The limiter behind it; null where limits or windows are computed, for then no answer holds for all requests. */
-  readonly limiter: Limiter | null
+  readonly limiter: Limiter | AsyncLimiter | null
   readonly #plan: GatePlan<Req, Res>
   readonly #port: Port<Req, Res>
   readonly #key: KeyReader<Req>
@@ -137,29 +138,41 @@ export class Gate<Req, Res> implements Recorder {
     cost: number
   ): Outcome | PromiseLike<Outcome> {
     const { limiter, policies } = rules
+    if (limiter instanceof AsyncPolicyLimiter) {
+      const asked = { recorder: this, request, response, limiter, policies, key, cost }
+      const taken = limiter.take(key, cost, policies)
+      return isPromiseLike(taken) ? taken.then((late) => this.#take(asked, late)) : this.#take(asked, taken)
+    }
     const decidedAt = limiter.now()
     const decision = limiter.take(key, cost, decidedAt, policies)
-    const isBan = limiter.wasBlocked
-    const previous = this.#recordOf(request)
-    const record = new RequestRateLimit({
-      recorder: this,
-      request,
-      response,
-      limiter,
-      policies,
-      key,
-      decidedAt,
-      decision,
-      cost,
-      previous
-    })
+    const parts = { recorder: this, request, response, limiter, policies, key, cost, decidedAt, decision }
+    return this.#settle(request, response, parts, limiter.wasBlocked)
+  }
+
+  /** Goes on with what a store outside of the process answered. */
+  #take(
+    asked: Omit<RecordParts, 'decidedAt' | 'decision'>,
+    { decision, at, isBlocked }: Taken
+  ): Outcome | PromiseLike<Outcome> {
+    const parts = { ...asked, decidedAt: at, decision }
+    return this.#settle(asked.request as Req, asked.response as Res, parts, isBlocked)
+  }
+
+  #settle(
+    request: Req,
+    response: Res,
+    parts: RecordParts,
+    isBlocked: boolean
+  ): Outcome | PromiseLike<Outcome> {
+    const { decision } = parts
+    const record = new RequestRateLimit(parts, this.#recordOf(request))
     this.#port.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
     else this.#writer.headers(response, record)
     if (this.#plan.counts !== null && decision.allowed) this.#refundLater(request, response, record)
     if (this.isShadow) return passed
     if (decision.allowed) return decision.delayMs ?? passed
-    const answer = this.#writer.deny(request, response, record, isBan)
+    const answer = this.#writer.deny(request, response, record, isBlocked)
     return isPromiseLike(answer) ? answer.then(() => answered) : answered
   }
 
@@ -183,9 +196,7 @@ export class Gate<Req, Res> implements Recorder {
   }
 
   #refundLater(request: Req, response: Res, record: RequestRateLimit): void {
-    const settle = (counts: unknown) => {
-      if (!counts) record.refund()
-    }
+    const settle = (counts: unknown) => (counts ? undefined : record.refund())
     const failed = (error: unknown) =>
       this.#warnOnce(
         'HEADGATE_COUNT_FAILED',
@@ -194,8 +205,8 @@ export class Gate<Req, Res> implements Recorder {
     this.#port.onFinish(response, (status) => {
       try {
         const counts: unknown = this.#plan.counts!(request, response, status)
-        if (isPromiseLike(counts)) counts.then(settle).then(undefined, failed)
-        else settle(counts)
+        const refunded: unknown = isPromiseLike(counts) ? counts.then(settle) : settle(counts)
+        if (isPromiseLike(refunded)) refunded.then(undefined, failed)
       } catch (error) {
         failed(error)
       }

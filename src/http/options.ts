@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import { checkTierless, flag, type LimiterSettings, limiterSettingNames } from '../core/limiter-options.js'
 import { badOption, checkNames } from '../core/options.js'
 import { policyOptionNames, wholeNumber } from '../core/policy.js'
+import type { Owner } from '../core/store.js'
 import { checkSubnet, defaultIPv6Subnet } from './address.js'
 import { addressMatcher } from './address-list.js'
 import type { ForwardedSource } from './forwarded.js'
@@ -114,13 +115,13 @@ export interface GatePlan<Req, Res> {
 }
 
 /**
- * Compiles the options of a gate. Without `mayShare` its counters are its own, whatever its policies are named.
+ * Compiles the options of a gate, whose counters are the owner's.
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function gatePlan<Req, Res>(
   options: GateOptions<Req, Res>,
   where: string,
-  mayShare = true
+  owner: Owner = { mayShare: true }
 ): GatePlan<Req, Res> {
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
@@ -136,7 +137,7 @@ export function gatePlan<Req, Res>(
   const headers = headerPlan(options.headers ?? 'draft-06', {
     retryAfterFormat: options.retryAfterFormat ?? 'delay-seconds'
   })
-  const rules = ruleSource(tiers, isList, part<LimiterSettings>(limiterSettingNames), mayShare)
+  const rules = ruleSource(tiers, isList, part<LimiterSettings>(limiterSettingNames), owner)
   return {
     rules,
     key: options.key ?? 'ip',

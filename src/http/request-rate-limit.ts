@@ -1,5 +1,8 @@
+import { AsyncPolicyLimiter } from '../core/async-limiter.js'
+import type { Source } from '../core/async-store.js'
 import type { Decision } from '../core/decision.js'
-import type { PolicyLimiter } from '../core/limiter.js'
+import type { Charged } from '../core/limiter.js'
+import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
 
 /** The gate that made a record, as the record sees it. */
@@ -15,13 +18,12 @@ export interface RecordParts {
   readonly recorder: Recorder
   readonly request: unknown
   readonly response: unknown
-  readonly limiter: PolicyLimiter
+  readonly limiter: BuiltLimiter
   readonly policies: readonly Policy[]
   readonly key: string
   readonly decidedAt: number
   readonly decision: Decision
   readonly cost: number
-  readonly previous: RequestRateLimit | undefined
 }
 
 /**
@@ -36,14 +38,14 @@ export class RequestRateLimit implements Decision {
   readonly #parts: RecordParts
   #decision: Decision
   /** What this request was charged late, with the instant of each charge. */
-  #late: { readonly cost: number; readonly at: number }[] | undefined
+  #late: Charged[] | undefined
   #isRefunded: boolean
   #notes: { partitionKey?: string; foreign?: ReadonlyMap<string, string> } | undefined
 
   /** @internal */
-  constructor(parts: RecordParts) {
+  constructor(parts: RecordParts, previous: RequestRateLimit | undefined) {
     this.key = parts.key
-    this.previous = parts.previous
+    this.previous = previous
     this.#parts = parts
     this.#decision = parts.decision
     this.#isRefunded = !parts.decision.allowed
@@ -82,39 +84,53 @@ export class RequestRateLimit implements Decision {
     return this.#decision.tiers
   }
 
+  get source(): Source {
+    return this.#decision.source
+  }
+
   /**
    * Charges `cost` units more, for a cost that shows only while the request is served. They are spent already, so
    * they are charged as far as anything is left, never past full. Headers that are not sent yet are brought up to date.
+   * A promise with a store outside of the process.
    * @throws HeadgateError `HEADGATE_BAD_COST` for anything but a positive whole number
    */
-  charge(cost: number): void {
-    const { limiter, policies, recorder } = this.#parts
-    const at = limiter.now()
-    // Only what was left is charged, so no more than that may be given back.
-    const charged = limiter.chargeable(this.key, cost, at, policies)
-    const decision = limiter.chargeAnyway(this.key, cost, at, policies)
-    if (!this.#decision.allowed) return
-    this.#late ??= []
-    if (charged > 0) this.#late.push({ cost: charged, at })
-    this.#decision = decision
-    recorder.rewrite(this)
+  charge(cost: number): void | Promise<void> {
+    const { limiter, policies } = this.#parts
+    const charged = limiter.chargeAnyway(this.key, cost, policies)
+    return charged instanceof Promise ? charged.then((late) => this.#add(late)) : this.#add(charged)
   }
 
-  /** Gives back what this request was charged, `charge` included. */
-  refund(): void {
-    const { limiter, policies, decidedAt, cost } = this.#parts
-    const late = this.#late ?? []
+  /** Gives back what this request was charged, `charge` included. A promise with a store outside of the process. */
+  refund(): void | Promise<void> {
+    const { decision, decidedAt, cost } = this.#parts
+    const due = this.#late ?? []
     this.#late = undefined
-    for (const charge of late) limiter.giveBack(this.key, charge.cost, policies, charge.at)
-    if (this.#isRefunded) return
+    if (!this.#isRefunded) due.push({ decision, charged: cost, at: decidedAt })
     this.#isRefunded = true
-    limiter.giveBack(this.key, cost, policies, decidedAt)
+    const given = due.map((charge) => this.#giveBack(charge))
+    return given.some((late) => late !== undefined) ? Promise.all(given).then(() => undefined) : undefined
+  }
+
+  #add(late: Charged): void {
+    if (!this.#decision.allowed) return
+    this.#late ??= []
+    // Only what was left is charged, so no more than that may be given back.
+    if (late.charged > 0) this.#late.push(late)
+    this.#decision = late.decision
+    this.#parts.recorder.rewrite(this)
+  }
+
+  #giveBack({ decision, charged, at }: Charged): void | Promise<void> {
+    const { limiter, policies } = this.#parts
+    if (limiter instanceof AsyncPolicyLimiter)
+      return limiter.giveBack(this.key, charged, policies, { at, source: decision.source })
+    return limiter.giveBack(this.key, charged, policies, at)
   }
 
   /** What a log or a response shows of it. */
   toJSON(): Readonly<Record<string, unknown>> {
-    const { key, allowed, limit, remaining, retryAfterMs, resetMs, shadow } = this
-    return { key, allowed, limit, remaining, retryAfterMs, resetMs, shadow }
+    const { key, allowed, limit, remaining, retryAfterMs, resetMs, source, shadow } = this
+    return { key, allowed, limit, remaining, retryAfterMs, resetMs, source, shadow }
   }
 
   /** @internal What headers carry as this request's partition key. */

@@ -31,6 +31,7 @@ export class ResponseWriter<Req, Res> {
     if (this.#port.isSent(response)) return
     if (partitionSecret !== null) record.notes.partitionKey ??= partitionKey(record.key, partitionSecret)
     const tiers = enforcedTiers(record)
+    if (tiers.length === 0) return
     const nowMs = headers.readsClock ? (this.#plan.now?.() ?? Date.now()) : 0
     headers.fill(tiers, nowMs, this.#values)
     if (headers.lists.length > 0) this.#keepForeign(response, record)
@@ -69,6 +70,7 @@ export class ResponseWriter<Req, Res> {
   deny(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
     const { onLimited } = this.#plan
     if (this.#port.isSent(response)) return this.#port.cutShort(response)
+    if (record.source === 'deny') return this.#closeGate(request, response, record)
     if (onLimited !== null) return this.#handOver(request, response, record, isBan)
     return this.#answer(request, response, record, isBan)
   }
@@ -121,6 +123,15 @@ export class ResponseWriter<Req, Res> {
     }
   }
 
+  /** Answers a request that is refused because its store fails: the client has used up nothing. */
+  #closeGate(request: Req, response: Res, record: RequestRateLimit): void {
+    const tiers = quotas(record)
+    this.#refuse(response, 503)
+    const nowMs = this.#plan.now?.() ?? Date.now()
+    this.#set(response, 'Retry-After', this.#laterRetry(response, this.#plan.headers.retryAfter(tiers, nowMs)))
+    this.#send(request, response, 503, 'capacity', tiers, null)
+  }
+
   /** A denied response must not be stored, whatever earlier middleware said of it (RFC 6585 §4, RFC 9111 §3). */
   #refuse(response: Res, status: number): void {
     this.#port.setStatus(response, status)
@@ -160,10 +171,15 @@ export class ResponseWriter<Req, Res> {
  * the list styles name them all, and the others report the tightest (draft-ietf-httpapi-ratelimit-headers-06 §4).
  */
 function enforcedTiers(record: RequestRateLimit): readonly Quota[] {
-  const own = record.shadow ? [] : quotas(record)
+  const own = record.shadow || !isCounted(record) ? [] : quotas(record)
   if (record.previous === undefined) return own
   const earlier = enforcedTiers(record.previous)
   return earlier.length === 0 ? own : [...earlier, ...own]
+}
+
+/** False where the store failed and nobody counted: then no quota is known. */
+function isCounted({ source }: RequestRateLimit): boolean {
+  return source !== 'allow' && source !== 'deny'
 }
 
 /** The record of the first limiter on the request. */

@@ -1,8 +1,8 @@
 import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
-import type { PolicyLimiter } from '../core/limiter.js'
-import { buildLimiter, type LimiterSettings } from '../core/limiter-options.js'
+import { type BuiltLimiter, buildLimiter, type LimiterSettings } from '../core/limiter-options.js'
 import type { Policy, PolicyOptions } from '../core/policy.js'
+import type { Owner } from '../core/store.js'
 import { memoryStore } from '../stores/memory.js'
 import { gather, isPromiseLike } from './promise.js'
 
@@ -19,7 +19,7 @@ export type RuleOptions<Req> = Omit<PolicyOptions, 'limit' | 'window'> & {
 
 /** What a request is decided by. */
 export interface Rules {
-  readonly limiter: PolicyLimiter
+  readonly limiter: BuiltLimiter
   readonly policies: readonly Policy[]
 }
 
@@ -41,9 +41,10 @@ export function ruleSource<Req>(
   tiers: readonly RuleOptions<Req>[],
   isList: boolean,
   settings: LimiterSettings,
-  mayShare: boolean
+  owner: Owner
 ): RuleSource<Req> {
-  const shares = mayShare && tiers.every((tier) => typeof tier.window !== 'function')
+  const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
+  const counting = { ...owner, mayShare: owner.mayShare && hasOneWindow }
   const build = (windows: readonly unknown[]) => {
     const limits = tiers.map((tier, i) => ({
       ...tier,
@@ -55,7 +56,7 @@ export function ruleSource<Req>(
     return buildLimiter(
       isList ? { limits, ...settings } : { ...limits[0]!, ...settings },
       memoryStore,
-      shares
+      counting
     )
   }
   if (!tiers.some(isComputed)) {
@@ -73,10 +74,10 @@ function isComputed<Req>({ limit, window }: RuleOptions<Req>): boolean {
 class ComputedRules<Req> implements RuleSource<Req> {
   readonly fixed = null
   readonly #tiers: readonly RuleOptions<Req>[]
-  readonly #build: (windows: readonly unknown[]) => PolicyLimiter
-  readonly #limiters = new Map<string, PolicyLimiter>()
+  readonly #build: (windows: readonly unknown[]) => BuiltLimiter
+  readonly #limiters = new Map<string, BuiltLimiter>()
 
-  constructor(tiers: readonly RuleOptions<Req>[], build: (windows: readonly unknown[]) => PolicyLimiter) {
+  constructor(tiers: readonly RuleOptions<Req>[], build: (windows: readonly unknown[]) => BuiltLimiter) {
     this.#tiers = tiers
     this.#build = build
     // Everything that can be wrong without a request is found now, not by the first one.
@@ -110,7 +111,7 @@ class ComputedRules<Req> implements RuleSource<Req> {
     return { limiter, policies: limiter.withLimits(limits) }
   }
 
-  #limiterFor(windows: readonly number[]): PolicyLimiter {
+  #limiterFor(windows: readonly number[]): BuiltLimiter {
     const id = windows.join()
     let limiter = this.#limiters.get(id)
     if (!limiter) {

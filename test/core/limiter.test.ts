@@ -83,9 +83,10 @@ describe('a decision', () => {
 describe('units that are spent already', () => {
   it('are charged as far as anything is left, and the answer is no denial', () => {
     const limiter = buildLimiter({ limit: 5, window: 1000, now: () => T }, memoryStore)
-    expect(limiter.chargeAnyway('key', 3, T, limiter.policies)).toMatchObject({ allowed: true, remaining: 2 })
-    expect(limiter.chargeAnyway('key', 3, T, limiter.policies)).toMatchObject({ allowed: true, remaining: 0 })
-    expect(limiter.chargeAnyway('key', 9, T, limiter.policies)).toMatchObject({ allowed: true, remaining: 0 })
+    const charge = (cost: number) => limiter.chargeAnyway('key', cost, limiter.policies)
+    expect(charge(3)).toMatchObject({ decision: { allowed: true, remaining: 2 }, charged: 3, at: T })
+    expect(charge(3)).toMatchObject({ decision: { allowed: true, remaining: 0 }, charged: 2, at: T })
+    expect(charge(9)).toMatchObject({ decision: { allowed: true, remaining: 0 }, charged: 0, at: T })
     expect(limiter.consume('key').allowed).toBe(false)
   })
 })

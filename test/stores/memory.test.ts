@@ -9,7 +9,7 @@ import { storeSuite } from './store-suite.js'
 
 const T = 1_700_000_400_000
 
-storeSuite('memory', memoryStore)
+storeSuite('memory', () => memoryStore())
 
 /** Numbers that look random and are the same each time. */
 function* lottery(seed = 1) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { LimiterSettings } from '../../src/core/limiter-options.js'
 import type { PolicyOptions } from '../../src/core/policy.js'
-import { createLimiter, type Decision, type Limiter } from '../../src/index.js'
+import { createLimiter, type Decision, type Limiter, type Store } from '../../src/index.js'
 import { modelOf } from './models.js'
 import { decide, type Expected, type Model } from './reference.js'
 
@@ -15,8 +15,10 @@ export interface ManualLimiter extends Limiter {
   at(now: number): this
 }
 
+type Settings = Omit<LimiterSettings, 'now' | 'store'> & { readonly store?: Store | undefined }
+
 /** A limiter on a clock that stands where it was put. */
-export function limiterOf(policy: PolicyOptions, settings: Omit<LimiterSettings, 'now'> = {}): ManualLimiter {
+export function limiterOf(policy: PolicyOptions, settings: Settings = {}): ManualLimiter {
   let time = 0
   const limiter = createLimiter({ ...policy, ...settings, now: () => time })
   return Object.assign(limiter, {

@@ -1,12 +1,10 @@
-import { buildLimiter, type LimiterOptions } from '../../../src/core/limiter-options.js'
 import type { PolicyOptions } from '../../../src/core/policy.js'
-import { type Decision, memoryStore, type Store } from '../../../src/index.js'
+import type { Decision } from '../../../src/index.js'
+import { type ClockedStore, clockedStore, limiterIn, type MakeStore, type Suited } from '../clocked-store.js'
 
 /** A start that windows of 1, 4, 10, 20, 60 and 300 s share, so that "T" of a case is the begin of a window. */
 export const T = 1_700_000_400_000
 export const s = 1000
-
-type Suited = LimiterOptions & { readonly store?: never; readonly now?: never }
 
 export const everyStrategy: readonly (readonly [string, Partial<PolicyOptions>])[] = [
   ['fixed-window', {}],
@@ -24,19 +22,31 @@ export const admitted = (decisions: readonly Decision[]) =>
 /** The Retry-After of a decision. */
 export const seconds = ({ retryAfterMs }: Decision) => Math.ceil(retryAfterMs / 1000)
 
-/** Gives an empty store each time. */
-export type MakeStore = (options?: { maxKeys?: number }) => Store
+/** Calls for one after the other, each once the last has its answer. */
+export async function inTurn<T, R>(items: readonly T[], call: (item: T) => Promise<R>): Promise<R[]> {
+  const answers: R[] = []
+  for (const item of items) answers.push(await call(item))
+  return answers
+}
 
-/** A limiter on a clock of its own; times are ms after T. */
-export function limiterOn(options: Suited, store: Store) {
-  let time = T
-  const limiter = buildLimiter({ ...options, store, now: () => time } as LimiterOptions, memoryStore)
+/** What makes limiters, each on an empty store unless it is given one. */
+export function suited(makeStore: MakeStore) {
+  const fresh = () => clockedStore(makeStore, T)
+  const on = (options: Suited, store = fresh()) => limiterOn(options, store)
+  return { fresh, on }
+}
+
+/** A limiter on the clock of its store; times are ms after T. */
+function limiterOn(options: Suited, store: ClockedStore) {
+  const limiter = limiterIn(store, options)
   const at = (ms: number) => {
-    time = T + ms
+    store.clock.time = T + ms
     return limiter
   }
-  const hits = (count: number, ms: number, key: string | number = 'A') =>
-    Array.from({ length: count }, () => at(ms).consume(key))
-  const hit = (ms: number, key: string | number = 'A', cost = 1) => at(ms).consume(key, cost)
-  return { limiter, at, hit, hits }
+  const hit = async (ms: number, key: string | number = 'A', cost = 1): Promise<Decision> =>
+    at(ms).consume(key, cost)
+  const hitsAt = (times: readonly number[], key?: string | number) => inTurn(times, (ms) => hit(ms, key))
+  const hits = (count: number, ms: number, key?: string | number) =>
+    hitsAt(Array<number>(count).fill(ms), key)
+  return { limiter, at, hit, hits, hitsAt }
 }

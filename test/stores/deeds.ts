@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import type { Taken } from '../../src/core/async-limiter.js'
+import type { BuiltLimiter } from '../../src/core/limiter-options.js'
+import type { Decision } from '../../src/index.js'
+import { anyStep, costOf, gapOf, plain, type Step } from '../support/traces.js'
+import { askFor, takeUnder } from './clocked-store.js'
+
+/** What can be done to a key, as often as it is to be drawn. */
+const kinds = [
+  ...Array<'ask'>(8).fill('ask'),
+  'refund',
+  'late refund',
+  'late refund',
+  'spend',
+  'block',
+  'reset'
+] as const
+const computed = [undefined, undefined, 0, 1, 2, 3, 5, 8, 13, Number.POSITIVE_INFINITY]
+
+/** One thing that is done to a limiter, drawn before it is known how the limiter stands. */
+export interface Draw {
+  readonly kind: (typeof kinds)[number] | 'vary'
+  readonly step: Step
+  readonly key: string
+  /** The limits that a request is decided under, a tier each. */
+  readonly limits: readonly (number | undefined)[]
+  /** How many ms the clock steps back before it. */
+  readonly backMs: number
+}
+
+export interface DrawOptions {
+  /** Decide some requests under limits that were computed for them. */
+  readonly varies: boolean
+  /** Let the clock step back now and then. */
+  readonly stepsBack: boolean
+}
+
+export const anyDraws = ({ varies, stepsBack }: DrawOptions): fc.Arbitrary<Draw[]> =>
+  fc.array(
+    fc.record({
+      kind: fc.constantFrom<Draw['kind']>(...kinds, ...(varies ? Array<'vary'>(6).fill('vary') : [])),
+      step: anyStep,
+      key: fc.constantFrom('key', 'key', 'other'),
+      limits: varies
+        ? fc.array(fc.constantFrom(...computed), { minLength: 3, maxLength: 3 })
+        : fc.constant([]),
+      backMs: stepsBack
+        ? fc.oneof(fc.constant(0), fc.constant(0), fc.nat(60), fc.nat(10_000))
+        : fc.constant(0)
+    }),
+    { minLength: 1, maxLength: 25 }
+  )
+
+/** One thing that is done, with all its numbers. */
+export type Deed = { readonly key: string } & (
+  | { readonly kind: 'ask' | 'spend'; readonly cost: number }
+  | { readonly kind: 'vary'; readonly cost: number; readonly limits: Draw['limits'] }
+  | { readonly kind: 'refund'; readonly cost: number; readonly chargedAt: number | undefined }
+  | { readonly kind: 'block'; readonly blockMs: number }
+  | { readonly kind: 'reset' }
+)
+
+/** How a trace stands: what its next draw aims at. */
+export class Standing {
+  now: number
+  #last: Decision
+  readonly #charges: number[]
+
+  /** @param last what a fresh limiter answers to a look */
+  constructor(start: number, last: Decision) {
+    this.now = start
+    this.#last = last
+    this.#charges = [start]
+  }
+
+  /** Moves the clock on, and settles what is to be done. */
+  next(draw: Draw, windowMs: number): Deed {
+    const { step, key, kind, limits } = draw
+    const gap = gapOf(step, this.now, windowMs, this.#last)
+    this.now = Math.max(0, this.now + (Number.isFinite(gap) ? gap : 0) - draw.backMs)
+    const cost = costOf(step, this.#last)
+    switch (kind) {
+      case 'refund':
+        return { kind, key, cost: cost || 1, chargedAt: undefined }
+      case 'late refund':
+        return { kind: 'refund', key, cost: cost || 1, chargedAt: this.#chargedAt(step) }
+      case 'block':
+        return { kind, key, blockMs: step.n % 8 === 0 ? Number.POSITIVE_INFINITY : 1 + (step.n % 100) }
+      case 'reset':
+        return { kind, key }
+      case 'vary':
+        return { kind, key, cost: cost || 1, limits }
+      default:
+        return { kind, key, cost: kind === 'spend' ? cost || 1 : cost }
+    }
+  }
+
+  /** Learns what the limiter answered. */
+  see(decision: Decision): void {
+    if (decision.limit > 0 && Number.isFinite(decision.limit)) this.#last = decision
+    if (decision.allowed) this.#charges.push(this.now)
+  }
+
+  /** An instant at or beside which something may have been charged. */
+  #chargedAt({ n, off }: Step): number {
+    return this.#charges[n % this.#charges.length]! + off
+  }
+}
+
+/** Does it; what a refund, a block or a reset has led to is looked at. */
+export async function perform(
+  limiter: BuiltLimiter,
+  deed: Deed
+): Promise<Partial<Taken> & { decision: Decision }> {
+  const { key } = deed
+  switch (deed.kind) {
+    case 'ask':
+      return { decision: await askFor(limiter, deed.cost, key) }
+    case 'vary':
+      return takeUnder(limiter, deed.limits.slice(0, limiter.policies.length), key, deed.cost)
+    case 'spend':
+      return limiter.chargeAnyway(key, deed.cost, limiter.policies)
+    case 'refund':
+      await limiter.refund(key, deed.cost, deed.chargedAt)
+      break
+    case 'block':
+      await limiter.block(key, deed.blockMs)
+      break
+    case 'reset':
+      await limiter.reset(key)
+  }
+  return { decision: await limiter.peek(key) }
+}
+
+/** All that an answer says, to compare it with another. */
+export const said = ({ decision, ...rest }: { decision: Decision }) => ({
+  ...rest,
+  ...plain(decision),
+  policy: decision.policy.name,
+  source: decision.source,
+  tiers: decision.tiers.map(plain)
+})
