@@ -1,0 +1,6 @@
+export { ask, type Reply } from './ask.js'
+export { type Cluster, type ClusterNode, type ClusterOptions, startCluster } from './cluster.js'
+export { ownerOf, slotOf } from './cluster-view.js'
+export { type Migration, type MigrationOptions, migrateSlot } from './migration.js'
+export { type Sentinel, startSentinel } from './sentinel.js'
+export { type Server, type ServerOptions, startServer as startSingle } from './server.js'
