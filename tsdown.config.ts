@@ -8,7 +8,7 @@ import { defineConfig } from 'tsdown'
  * and the package carries nothing twice.
  */
 export default defineConfig({
-  entry: ['src/index.ts', 'src/express/index.ts', 'src/fastify/index.ts'],
+  entry: ['src/index.ts', 'src/express/index.ts', 'src/fastify/index.ts', 'src/redis/index.ts'],
   format: 'cjs',
   target: 'node20',
   platform: 'node',

@@ -24,6 +24,7 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: ['node:*', 'fastify-plugin'],
     types: ['fastify']
   },
+  redis: { inside: ['core', 'stores', 'redis'], packages: ['node:*'] },
   'guard.ts': { inside: ['core', 'stores', 'http', 'express/port.ts', 'fastify/port.ts'] },
   'index.ts': { inside: ['core', 'stores', 'http', 'guard.ts'] }
 }

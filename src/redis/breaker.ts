@@ -1,0 +1,56 @@
+/** When a node counts as failing, and how often it is asked whether it still does. */
+export interface BreakerSettings {
+  /** Calls in a row that must fail. */
+  readonly failures: number
+  /** How long nothing is sent then, before one decision is tried, ms. */
+  readonly cooldownMs: number
+}
+
+/** Keeps requests from a node that fails, and lets one at a time through to see whether it is back. */
+export class Breaker {
+  readonly #settings: BreakerSettings
+  #failures = 0
+  /** When one may be tried, on the monotonic clock; null while the node works. */
+  #retryAt: number | null = null
+  #isProbing = false
+
+  constructor(settings: BreakerSettings) {
+    this.#settings = settings
+  }
+
+  get isOpen(): boolean {
+    return this.#retryAt !== null
+  }
+
+  /** How long until one is tried, ms, at least 1. */
+  get waitMs(): number {
+    return Math.max(1, Math.ceil((this.#retryAt ?? 0) - performance.now()))
+  }
+
+  /** True for what may be sent; while the breaker is open, for one at a time. */
+  admits(): boolean {
+    if (this.#retryAt === null) return true
+    if (this.#isProbing || performance.now() < this.#retryAt) return false
+    this.#isProbing = true
+    return true
+  }
+
+  /** Tells that a call was answered. True if that ends an outage. */
+  succeed(): boolean {
+    const wasOpen = this.isOpen
+    this.#failures = 0
+    this.#retryAt = null
+    this.#isProbing = false
+    return wasOpen
+  }
+
+  /** Tells that a call failed. True if that begins an outage. */
+  fail(): boolean {
+    const wasOpen = this.isOpen
+    this.#failures++
+    if (!wasOpen && this.#failures < this.#settings.failures) return false
+    this.#retryAt = performance.now() + this.#settings.cooldownMs
+    this.#isProbing = false
+    return !wasOpen
+  }
+}

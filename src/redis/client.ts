@@ -1,0 +1,136 @@
+import { badOption } from '../core/options.js'
+
+/**
+ * A client of any kind: sends one command and gives its reply. `key` is its first key, by which clusters find the
+ * node. Numbers may come as numbers or as text.
+ */
+export type SendCommand = (command: readonly string[], key: string) => Promise<unknown>
+
+/** What the store needs of ioredis 5 and 6: a connection, a Sentinel's, or a cluster. */
+export interface IoredisLike {
+  call(command: string, ...args: (string | Buffer)[]): Promise<unknown>
+  readonly status: string
+}
+
+/** What it needs of node-redis 4 to 6: a client or a cluster. */
+export interface NodeRedisLike {
+  // Clients, clusters and sentinels take different arguments.
+  // biome-ignore lint/suspicious/noExplicitAny: typed clients are generic in ways that no structural type matches
+  sendCommand(...args: any[]): Promise<unknown>
+  readonly isOpen: boolean
+}
+
+/** A client that `redisStore` takes. */
+export type RedisClient = IoredisLike | NodeRedisLike | SendCommand
+
+/** A client, as the store uses it. */
+export interface Connection {
+  readonly isCluster: boolean
+  /** False while a command would wait in the client's own queue. */
+  isReady(): boolean
+  /** What tells the node that serves a slot from others. */
+  nodeOf(slot: number): string
+  send(command: readonly (string | Buffer)[], key: string): Promise<unknown>
+  /** Calls back when commands can be sent, and when those that were sent may be lost. Returns what ends it. */
+  listen(ready: () => void, lost: () => void): () => void
+}
+
+/** The parts by which clients are told apart. */
+interface Anatomy {
+  readonly call?: unknown
+  readonly sendCommand?: unknown
+  readonly status?: unknown
+  readonly isReady?: unknown
+  readonly isOpen?: unknown
+  readonly slots?: readonly unknown[]
+  readonly nodes?: unknown
+  readonly nodeClient?: unknown
+  readonly getMasterNode?: unknown
+  connect?(): Promise<unknown>
+  on?(event: string, listener: () => void): unknown
+}
+
+/**
+ * The connection of a client, which is recognised by what it can do.
+ * @throws HeadgateError `HEADGATE_BAD_OPTION` for what is no client
+ */
+export function connectionOf(client: RedisClient, isCluster: boolean): Connection {
+  if (typeof client === 'function') return ofFunction(client, isCluster)
+  const parts = client as Anatomy | null
+  if (typeof parts === 'object' && parts !== null) {
+    if (typeof parts.call === 'function' && typeof parts.status === 'string') return ofIoredis(parts)
+    if (typeof parts.sendCommand === 'function') return ofNodeRedis(parts)
+  }
+  throw badOption(
+    'client',
+    client,
+    'give a client of ioredis or node-redis, or a function (command, key) that sends a command and returns its reply'
+  )
+}
+
+function ofFunction(send: SendCommand, isCluster: boolean): Connection {
+  return {
+    isCluster,
+    isReady: () => true,
+    nodeOf: isCluster ? String : () => '',
+    send: (command, key) => send(command.map(String), key),
+    listen: () => () => {}
+  }
+}
+
+function ofIoredis(client: Anatomy): Connection {
+  const isCluster = typeof client.nodes === 'function'
+  const call = client.call as (...command: readonly unknown[]) => Promise<unknown>
+  return {
+    isCluster,
+    isReady() {
+      // A lazy client connects when it is first used; its queue is not to be used for that.
+      if (client.status === 'wait') client.connect?.().catch(() => {})
+      return client.status === 'ready'
+    },
+    nodeOf: isCluster
+      ? (slot) => String((client.slots?.[slot] as string[] | undefined)?.[0] ?? slot)
+      : () => '',
+    send: (command) => call.apply(client, command as unknown[]),
+    listen: (ready, lost) => listen(client, { ready, close: lost })
+  }
+}
+
+function ofNodeRedis(client: Anatomy): Connection {
+  const isCluster = typeof client.nodeClient === 'function'
+  const isSentinel = typeof client.getMasterNode === 'function'
+  const send = (client.sendCommand as (...args: readonly unknown[]) => Promise<unknown>).bind(client)
+  return {
+    isCluster,
+    isReady: () => (client.isReady ?? client.isOpen) !== false,
+    nodeOf: isCluster ? (slot) => addressOf(client.slots?.[slot]) ?? String(slot) : () => '',
+    send: (command, key) =>
+      isCluster ? send(key, false, command) : isSentinel ? send(false, command) : send(command),
+    listen: (ready, lost) => listen(client, { ready, reconnecting: lost, end: lost })
+  }
+}
+
+function addressOf(shard: unknown): string | undefined {
+  return (shard as { master?: { address?: string } } | undefined)?.master?.address
+}
+
+/** Who listens to a client: many stores may share one, and it warns of many listeners. */
+const audiences = new WeakMap<object, Set<() => void>[]>()
+
+function listen(client: Anatomy, listeners: Readonly<Record<string, () => void>>): () => void {
+  const events = Object.keys(listeners)
+  let audience = audiences.get(client)
+  if (audience === undefined) {
+    audience = events.map(() => new Set())
+    audiences.set(client, audience)
+    audience.forEach((told, i) => {
+      client.on?.(events[i]!, () => {
+        for (const listener of told) listener()
+      })
+    })
+  }
+  const joined = audience
+  const own = events.map((event) => () => listeners[event]!())
+  own.forEach((listener, i) => void joined[i]!.add(listener))
+  return () => own.forEach((listener, i) => void joined[i]!.delete(listener))
+}

@@ -1,0 +1,21 @@
+import type { RedisClient } from './client.js'
+import type { RedisStoreOptions } from './options.js'
+import { type RedisStore, redisStoreOn } from './store.js'
+
+/**
+ * The same limits for all processes that share a Redis or Valkey: one server, Sentinel, or a cluster.
+ * @param client your client: of ioredis or node-redis, or a function that sends a command
+ * @example
+ * const store = redisStore(new Redis())
+ * app.use(rateLimit({ limit: 100, window: '1m', store }))
+ * @throws HeadgateError that names the option, the value and the fix
+ */
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
+  return redisStoreOn(client, options, null)
+}
+
+export type { OnStoreError } from '../core/async-store.js'
+export { HeadgateError } from '../core/errors.js'
+export type { IoredisLike, NodeRedisLike, RedisClient, SendCommand } from './client.js'
+export type { RedisStoreOptions, StoreState } from './options.js'
+export type { RedisStore } from './store.js'

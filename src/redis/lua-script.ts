@@ -1,0 +1,333 @@
+/*
+ * What a call of the script carries. KEYS: for each deed its key, then one for each tier that has a key of its own.
+ * ARGV: ticket, clock, number of rule sets; for each set [block, countDenied, isVariant, tiers] and for each tier the
+ * ten values that `RuleSet` writes; then for each deed [deed, set, cost, extra].
+ *
+ * State: a key holds doubles. Each tier has [latest, offset, slots…]: the last time seen and how far steady time is
+ * ahead of it (as `SteadyTime` has them), then the numbers of its strategy. Of a blocked key [till, since] follow.
+ * Tiers of many numbers have a key of their own, of which only the pages that are needed are read and written.
+ *
+ * Reply: [1, now, then for each deed that answers: verdict, charged, and four numbers a tier], where -1 is infinity.
+ * Numbers near 2^53 are text: some clients' parsers lose the last bit of such integers.
+ * [0, now] where the ticket has expired: then nothing was done.
+ */
+
+/** What can be done with a key. */
+export const Deed = {
+  peek: 0,
+  take: 1,
+  charge: 2,
+  lease: 3,
+  refund: 4,
+  reset: 5,
+  block: 6,
+  settle: 7
+} as const
+export type Deed = (typeof Deed)[keyof typeof Deed]
+
+/** The longest that a key is kept, ms: ten years, for blocks without end. */
+export const longestLife = 315_360_000_000
+
+const time = `
+local clock, now = ARGV[2], nil
+if clock == '' then
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + floor(t[2] / 1000)
+else
+  now = tonumber(clock)
+end
+if now > tonumber(ARGV[1]) then return { 0, now } end
+`
+
+const rules = `
+local at, sets = 4, {}
+for i = 1, tonumber(ARGV[3]) do
+  local set = {
+    block = tonumber(ARGV[at]), countsDenied = ARGV[at + 1] == '1', isVariant = ARGV[at + 2] == '1', size = 0
+  }
+  local count = tonumber(ARGV[at + 3])
+  at = at + 4
+  for j = 1, count do
+    local tier = {
+      strategy = strategies[ARGV[at]], limit = tonumber(ARGV[at + 1]), windowMs = tonumber(ARGV[at + 2]),
+      capacity = tonumber(ARGV[at + 3]), slots = tonumber(ARGV[at + 4]), isApart = ARGV[at + 5] == '1',
+      aligned = ARGV[at + 6] == '1', align = ARGV[at + 7], burst = tonumber(ARGV[at + 8]),
+      delayAfter = tonumber(ARGV[at + 9])
+    }
+    tier.at = 3
+    if not tier.isApart then
+      tier.at = set.size + 3
+      set.size = set.size + 2 + tier.slots
+    end
+    set[j] = tier
+    at = at + 10
+  end
+  set.format = '<' .. string.rep('d', set.size)
+  sets[i] = set
+end
+`
+
+const state = `
+local held, order = {}, {}
+local function hold(key, state)
+  state.key = key
+  held[key] = state
+  order[#order + 1] = state
+  return state
+end
+local function load(key, set)
+  if held[key] then return held[key] end
+  local blob, size, s = redis.pcall('GET', key), set.size * 8, nil
+  if type(blob) == 'string' and #blob == size then
+    s = { struct.unpack(set.format, blob) }
+  elseif type(blob) == 'string' and #blob == size + 16 then
+    s = { struct.unpack(set.format .. 'dd', blob) }
+    s.till, s.since = s[set.size + 1], s[set.size + 2]
+  else
+    s = {}
+    for i = 1, set.size do s[i] = 0 end
+  end
+  s.format, s.size = set.format, set.size
+  return hold(key, s)
+end
+local page = 64
+local function loadApart(key)
+  if held[key] then return held[key].numbers end
+  local s = { isApart = true, pages = {}, written = {} }
+  s.numbers = setmetatable({}, {
+    __index = function(_, i)
+      if s.written[i] then return s.written[i] end
+      if s.isWiped then return 0 end
+      local first = floor((i - 1) / page) * page
+      local text = s.pages[first]
+      if not text then
+        text = redis.pcall('GETRANGE', key, first * 8, (first + page) * 8 - 1)
+        if type(text) ~= 'string' then
+          s.isWiped = true
+          return 0
+        end
+        s.pages[first] = text
+      end
+      local from = (i - 1 - first) * 8
+      return #text < from + 8 and 0 or (struct.unpack('<d', text, from + 1))
+    end,
+    __newindex = function(_, i, value) s.written[i] = value end
+  })
+  hold(key, s)
+  return s.numbers
+end
+local function saveApart(s)
+  if s.isWiped then redis.call('DEL', s.key) end
+  local places = {}
+  for i in pairs(s.written) do places[#places + 1] = i end
+  table.sort(places)
+  local i = 1
+  while i <= #places do
+    local run = {}
+    repeat
+      run[#run + 1] = struct.pack('<d', s.written[places[i]])
+      i = i + 1
+    until places[i] ~= (places[i - 1] + 1)
+    redis.call('SETRANGE', s.key, (places[i - 1] - #run) * 8, table.concat(run))
+  end
+  redis.call('PEXPIRE', s.key, s.life)
+end
+local function save(s)
+  if s.life <= 0 then
+    redis.call('DEL', s.key)
+    return
+  end
+  if clock ~= '' then s.life = s.life + 86400000 end
+  s.life = min(s.life, LONGEST)
+  if s.isApart then return saveApart(s) end
+  local blob = struct.pack(s.format, unpack(s, 1, s.size))
+  if s.till then blob = blob .. struct.pack('<dd', s.till, s.since) end
+  redis.call('SET', s.key, blob, 'PX', s.life)
+end
+`
+
+const tiers = `
+local function readTime(tier)
+  local s, at, w = tier.s, tier.at, tier.windowMs
+  local latest, offset = s[at - 2], s[at - 1]
+  tier.lag = 0
+  if now < latest then
+    local before, step = latest + offset, latest - now
+    if step <= w then
+      tier.now, tier.lag, tier.latest, tier.offset = before, step, latest, offset
+      return
+    end
+    offset = (tier.aligned and before - before % w + now % w or before) - now
+  end
+  tier.now, tier.latest, tier.offset = now + offset, now, offset
+end
+local function look(tier, cost)
+  local isPossible = cost <= tier.capacity
+  local allowed, remaining, retry, reset =
+    tier.strategy.check(tier.s, tier.at, tier, tier.now, isPossible and cost or 1)
+  if not isPossible then allowed, retry = false, huge end
+  if tier.lag > 0 then
+    if retry > 0 then retry = retry + tier.lag end
+    if reset > 0 then reset = reset + tier.lag end
+  end
+  tier.remaining, tier.retry, tier.reset, tier.delay = remaining, retry, reset, 0
+  return allowed
+end
+local function lookAt(set, cost)
+  local allowed, least = true, huge
+  for i = 1, #set do
+    if not look(set[i], cost) then allowed = false end
+    least = min(least, set[i].remaining)
+  end
+  return allowed, least
+end
+local function charge(tier, units)
+  local remaining, reset, delay = tier.strategy.charge(tier.s, tier.at, tier, tier.now, units)
+  tier.s[tier.at - 2], tier.s[tier.at - 1] = tier.latest, tier.offset
+  tier.remaining, tier.reset, tier.delay = remaining, reset + tier.lag, delay or 0
+end
+local function blockLeft(s)
+  if not s.till then return 0 end
+  if now < s.since then s.till = s.till - s.since + now end
+  s.since = now
+  if s.till > now then return s.till - now end
+  s.till = nil
+  return 0
+end
+local function keep(set, s)
+  local life = blockLeft(s)
+  for i = 1, #set do life = max(life, set[i].reset) end
+  for i = 0, #set do
+    local part = i == 0 and s or set[i].isApart and held[set[i].key]
+    if part and (i > 0 or set.size > 0 or s.till) then
+      part.life = set.isVariant and max(life, redis.call('PTTL', part.key)) or life
+      part.isChanged = true
+    end
+  end
+end
+local function lengthen(set, left)
+  for i = 1, #set do
+    local tier = set[i]
+    tier.remaining, tier.retry, tier.reset = 0, max(tier.retry, left), max(tier.reset, left)
+  end
+end
+local function penalise(set, s)
+  local wait = 0
+  for i = 1, #set do wait = max(wait, set[i].retry) end
+  if wait == huge then return 0 end
+  s.till, s.since = now + max(set.block, wait), now
+  keep(set, s)
+  lengthen(set, s.till - now)
+  return 2
+end
+`
+
+const deeds = `
+local function decide(deed, set, s, cost, wanted)
+  local allowed, least = lookAt(set, cost)
+  local left = blockLeft(s)
+  if left > 0 then
+    lengthen(set, left)
+    return 2, 0
+  end
+  if deed == PEEK or not (allowed or deed == CHARGE or set.countsDenied) then
+    if deed == PEEK or allowed or set.block == 0 then return allowed and 1 or 0, 0 end
+    return penalise(set, s), 0
+  end
+  local units = deed == LEASE and max(cost, min(wanted, least)) or cost
+  for i = 1, #set do charge(set[i], units) end
+  keep(set, s)
+  if allowed then return 1, units end
+  lookAt(set, cost)
+  return deed ~= CHARGE and set.block > 0 and penalise(set, s) or 0, min(cost, least)
+end
+local function refund(set, s, cost, chargedAt)
+  for i = 1, #set do
+    local tier = set[i]
+    if tier.strategy.refund then
+      tier.strategy.refund(tier.s, tier.at, tier, tier.now, cost, tier.now - max(0, now - chargedAt))
+      tier.s[tier.at - 2], tier.s[tier.at - 1] = tier.latest, tier.offset
+    end
+  end
+end
+local function change(deed, set, s, cost, extra)
+  if deed == REFUND then
+    refund(set, s, cost, extra == '' and now or tonumber(extra))
+  elseif deed == BLOCK then
+    s.till, s.since = now + tonumber(extra), now
+  elseif deed == SETTLE then
+    local i = 1
+    for units in string.gmatch(extra, '%d+') do
+      look(set[i], 1)
+      if tonumber(units) > 0 then charge(set[i], tonumber(units)) end
+      i = i + 1
+    end
+  end
+  lookAt(set, 1)
+  keep(set, s)
+end
+local function reset(set, s)
+  for i = 1, set.size do s[i] = 0 end
+  s.till, s.life, s.isChanged = nil, 0, true
+  for i = 1, #set do
+    if set[i].isApart then
+      local part = held[set[i].key]
+      part.written, part.pages, part.isWiped, part.life, part.isChanged = {}, {}, true, 0, true
+    end
+  end
+end
+`
+
+const main = `
+local reply, size, key = { 1, now }, 2, 1
+local function add(n)
+  size = size + 1
+  if n == huge then n = -1 elseif n >= 1e15 then n = string.format('%.0f', n) end
+  reply[size] = n
+end
+while at <= #ARGV do
+  local deed, set, cost = tonumber(ARGV[at]), sets[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+  local s = load(KEYS[key], set)
+  key = key + 1
+  for i = 1, #set do
+    local tier = set[i]
+    tier.s = s
+    if tier.isApart then
+      tier.key = KEYS[key]
+      tier.s = loadApart(tier.key)
+      key = key + 1
+    end
+    readTime(tier)
+  end
+  if deed == RESET then
+    reset(set, s)
+  elseif deed > LEASE then
+    change(deed, set, s, cost, ARGV[at + 3])
+  else
+    local verdict, charged = decide(deed, set, s, cost, tonumber(ARGV[at + 3]))
+    add(verdict)
+    add(charged)
+    for i = 1, #set do
+      local tier = set[i]
+      add(tier.remaining)
+      add(tier.retry)
+      add(tier.reset)
+      add(tier.delay)
+    end
+  end
+  at = at + 4
+end
+for i = 1, #order do
+  if order[i].isChanged then save(order[i]) end
+end
+return reply
+`
+
+const constants = Object.entries({ ...Deed, longest: longestLife })
+  .map(([name, value]) => `local ${name.toUpperCase()} = ${value}\n`)
+  .join('')
+
+/** The script around strategies: \`twins\` fills a table \`strategies\` and brings the functions of exact arithmetic. */
+export function scriptOf(twins: string): string {
+  return twins + constants + time + rules + state + tiers + deeds + main
+}

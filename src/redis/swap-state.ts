@@ -1,0 +1,156 @@
+import type { AsyncCountersOptions } from '../core/async-store.js'
+import { Answer } from '../core/decision.js'
+import type { Policy } from '../core/policy.js'
+import { Verdict } from '../core/store.js'
+import { Tiers } from '../stores/tiers.js'
+import { Deed, longestLife } from './lua-script.js'
+import type { Reply } from './reply.js'
+
+/** Numbers of a tier beside its strategy's: the last time seen, and how far steady time is ahead of it. */
+const timeNumbers = 2
+
+/**
+ * What one key has, read from its text and written back: for each tier its time and its numbers, and of a blocked key
+ * until when and since when it is. `decide` and what follows do here what the script does on the server.
+ */
+export class SwapState {
+  isChanged = false
+  readonly #now: number
+  readonly #options: AsyncCountersOptions
+  readonly #tiers: Tiers
+  readonly #numbers: Float64Array
+  /** [till, since] of a block, none if empty. */
+  #block: number[]
+
+  constructor(policies: readonly Policy[], options: AsyncCountersOptions, text: string, now: number) {
+    const parts = text === '' ? [] : text.split(';').map(numbersOf)
+    const held = policies.map((_, i) => parts[i] ?? [])
+    this.#now = now
+    this.#options = options
+    this.#block = parts[policies.length] ?? []
+    this.#tiers = new Tiers(policies)
+    const offsets = [0]
+    for (let i = 0; i < policies.length; i++)
+      offsets.push(offsets[i]! + Math.max(policies[i]!.slots, held[i]!.length - timeNumbers))
+    this.#tiers.offsets = offsets
+    this.#numbers = new Float64Array(offsets[policies.length]!)
+    held.forEach((numbers, i) => {
+      this.#tiers.steady[i]!.restore(numbers[0] ?? 0, numbers[1] ?? 0)
+      this.#numbers.set(numbers.slice(timeNumbers), offsets[i])
+    })
+    this.#tiers.setTime(now)
+  }
+
+  /** The state as text; empty where nothing is owed. */
+  get text(): string {
+    if (this.lifeMs === 0) return ''
+    const { steady, offsets } = this.#tiers
+    const tiers = steady.map(({ saved }, i) => [
+      ...saved,
+      ...this.#numbers.subarray(offsets[i], offsets[i + 1])
+    ])
+    return [...tiers, this.#block].map((numbers) => numbers.join(' ')).join(';')
+  }
+
+  /** How long it must be kept, ms. */
+  get lifeMs(): number {
+    this.#tiers.check(this.#numbers, 0, 1)
+    const resets = this.#tiers.answers.map((answer) => answer[Answer.resetMs]!)
+    return Math.min(longestLife, Math.max(this.#blockLeft(), ...resets))
+  }
+
+  perform(deed: Deed, cost: number, extra: string): Reply {
+    if (deed <= Deed.lease) {
+      const [verdict, charged] = this.#decide(deed, cost, Number(extra))
+      const answers = this.#tiers.answers.flatMap((answer) => [...answer])
+      return { at: this.#now, verdict, charged, answers, length: answers.length }
+    }
+    this.#change(deed, cost, extra)
+    return { at: this.#now, verdict: Verdict.admitted, charged: 0, answers: [], length: 0 }
+  }
+
+  #decide(deed: Deed, cost: number, wanted: number): [Verdict, number] {
+    const { countDenied, blockMs } = this.#options
+    const allowed = this.#tiers.check(this.#numbers, 0, cost)
+    const least = Math.min(...this.#tiers.answers.map((answer) => answer[Answer.remaining]!))
+    const left = this.#blockLeft()
+    if (left > 0) return [this.#lengthen(left), 0]
+    const charges = allowed || deed === Deed.charge || countDenied
+    const penalises = !allowed && blockMs > 0 && deed !== Deed.charge
+    if (deed === Deed.peek) return [allowed ? Verdict.admitted : Verdict.denied, 0]
+    if (!charges) return [penalises ? this.#penalise() : Verdict.denied, 0]
+    const units = deed === Deed.lease ? Math.max(cost, Math.min(wanted, least)) : cost
+    this.isChanged = true
+    const delays = this.#charge(units)
+    if (allowed) {
+      this.#setDelays(delays)
+      return [Verdict.admitted, units]
+    }
+    this.#tiers.check(this.#numbers, 0, cost)
+    return [penalises ? this.#penalise() : Verdict.denied, Math.min(cost, least)]
+  }
+
+  #charge(units: number): number[] {
+    this.#tiers.charge(this.#numbers, 0, units, false)
+    return this.#tiers.answers.map((answer) => answer[Answer.delayMs]!)
+  }
+
+  #setDelays(delays: readonly number[]): void {
+    delays.forEach((delay, i) => {
+      this.#tiers.answers[i]![Answer.delayMs] = delay
+    })
+  }
+
+  #change(deed: Deed, cost: number, extra: string): void {
+    this.isChanged = true
+    if (deed === Deed.refund) {
+      const ago = extra === '' ? 0 : Math.max(0, this.#now - Number(extra))
+      this.#tiers.refund(this.#numbers, 0, cost, ago)
+    } else if (deed === Deed.block)
+      this.#block = [this.#now + Number(extra === 'inf' ? Infinity : extra), this.#now]
+    else if (deed === Deed.settle) this.#settle(extra.split(',').map(Number))
+    else {
+      this.#numbers.fill(0)
+      this.#block = []
+    }
+  }
+
+  #settle(units: readonly number[]): void {
+    const { policies, offsets, steady, answers } = this.#tiers
+    units.forEach((used, i) => {
+      const policy = policies[i]!
+      if (used > 0)
+        policy.strategy.charge(this.#numbers, offsets[i]!, policy, steady[i]!.now, used, answers[i]!)
+    })
+  }
+
+  #blockLeft(): number {
+    const [till, since] = this.#block
+    if (till === undefined || since === undefined) return 0
+    // A clock that has stepped back neither ends nor lengthens a block.
+    const end = till - Math.max(0, since - this.#now)
+    this.#block = end > this.#now ? [end, this.#now] : []
+    return Math.max(0, end - this.#now)
+  }
+
+  #penalise(): Verdict {
+    const wait = Math.max(...this.#tiers.answers.map((answer) => answer[Answer.retryAfterMs]!))
+    if (wait === Number.POSITIVE_INFINITY) return Verdict.denied
+    this.isChanged = true
+    this.#block = [this.#now + Math.max(this.#options.blockMs, wait), this.#now]
+    return this.#lengthen(Math.max(this.#options.blockMs, wait))
+  }
+
+  #lengthen(left: number): Verdict {
+    for (const answer of this.#tiers.answers) {
+      answer[Answer.remaining] = 0
+      answer[Answer.retryAfterMs] = Math.max(answer[Answer.retryAfterMs]!, left)
+      answer[Answer.resetMs] = Math.max(answer[Answer.resetMs]!, left)
+    }
+    return Verdict.blocked
+  }
+}
+
+function numbersOf(text: string): number[] {
+  return text === '' ? [] : text.split(' ').map(Number)
+}
