@@ -1,33 +1,13 @@
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { errorCodes } from '../src/core/errors.js'
 import { policyOptionNames } from '../src/core/policy.js'
 import { headerStyleNames } from '../src/http/headers/index.js'
 import { gateSettingNames } from '../src/http/options.js'
 import { createLimiter } from '../src/index.js'
+import { block, readme, run } from './support/readme.js'
 
 const root = new URL('..', import.meta.url)
-const readme = readFileSync(new URL('README.md', root), 'utf8')
-
-/** The fenced block that follows a mark. */
-function block(mark: string): string {
-  const found = readme.split(`<!-- ${mark} -->\n`)[1]?.match(/^```\w*\n([\s\S]*?)```/)
-  if (!found) throw new Error(`README has no block marked ${mark}`)
-  return found[1]!
-}
-
-/** Runs an example as a reader would, against the built package, then `check`, and gives what that printed. */
-function run(name: string, check: string): unknown {
-  const input = `${block(`example: ${name}`)}\n${check}`
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module'], {
-    cwd: root,
-    input,
-    encoding: 'utf8'
-  })
-  expect(stderr).toBe('')
-  return JSON.parse(stdout)
-}
 
 describe('README examples', () => {
   it('limits on Express', () => {
@@ -142,7 +122,7 @@ describe('README facts', () => {
 
   it('names files that exist', () => {
     for (const [, path] of readme.matchAll(/\]\(((?:src|examples|bench)\/[^)]+)\)/g))
-      expect(() => readFileSync(new URL(path!, root))).not.toThrow()
+      expect(existsSync(new URL(path!, root)), path).toBe(true)
   })
 })
 

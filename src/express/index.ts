@@ -24,7 +24,7 @@ declare global {
 export type RateLimitOptions = GateOptions<Request, Response>
 
 /** A middleware for an app, a router or a route, of Express 4 and 5. */
-export interface RateLimitMiddleware<L = Limiter> {
+export interface RateLimitMiddleware<L = Limiter | AsyncLimiter> {
   (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void): void
   /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
   readonly limiter: L | null
@@ -39,12 +39,12 @@ export interface RateLimitMiddleware<L = Limiter> {
  */
 export function rateLimit(
   options: RateLimitOptions & { readonly store?: Store | undefined }
-): RateLimitMiddleware
+): RateLimitMiddleware<Limiter>
 export function rateLimit(
   options: RateLimitOptions & { readonly store: AsyncStore }
 ): RateLimitMiddleware<AsyncLimiter>
-export function rateLimit(options: RateLimitOptions): RateLimitMiddleware<Limiter | AsyncLimiter>
-export function rateLimit(options: RateLimitOptions): RateLimitMiddleware<Limiter | AsyncLimiter> {
+export function rateLimit(options: RateLimitOptions): RateLimitMiddleware
+export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
   // biome-ignore lint/complexity/noArguments: what Express passes to a middleware shows that the factory was not called
   if (arguments.length > 1)
     throw new HeadgateError(

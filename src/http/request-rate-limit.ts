@@ -37,8 +37,11 @@ export class RequestRateLimit implements Decision {
   readonly previous: RequestRateLimit | undefined
   readonly #parts: RecordParts
   #decision: Decision
+  #at: number
   /** What this request was charged late, with the instant of each charge. */
   #late: Charged[] | undefined
+  /** A late charge that is under way. */
+  #pending: Promise<void> | undefined
   #isRefunded: boolean
   #notes: { partitionKey?: string; foreign?: ReadonlyMap<string, string> } | undefined
 
@@ -48,6 +51,7 @@ export class RequestRateLimit implements Decision {
     this.previous = previous
     this.#parts = parts
     this.#decision = parts.decision
+    this.#at = parts.decidedAt
     this.#isRefunded = !parts.decision.allowed
   }
 
@@ -97,11 +101,21 @@ export class RequestRateLimit implements Decision {
   charge(cost: number): void | Promise<void> {
     const { limiter, policies } = this.#parts
     const charged = limiter.chargeAnyway(this.key, cost, policies)
-    return charged instanceof Promise ? charged.then((late) => this.#add(late)) : this.#add(charged)
+    if (!(charged instanceof Promise)) return this.#add(charged)
+    const added = charged.then((late) => this.#add(late))
+    this.#pending = added
+    return added
   }
 
   /** Gives back what this request was charged, `charge` included. A promise with a store outside of the process. */
   refund(): void | Promise<void> {
+    const pending = this.#pending
+    if (pending === undefined) return this.#refund()
+    const refund = () => this.#refund()
+    return pending.then(refund, refund)
+  }
+
+  #refund(): void | Promise<void> {
     const { decision, decidedAt, cost } = this.#parts
     const due = this.#late ?? []
     this.#late = undefined
@@ -117,6 +131,7 @@ export class RequestRateLimit implements Decision {
     // Only what was left is charged, so no more than that may be given back.
     if (late.charged > 0) this.#late.push(late)
     this.#decision = late.decision
+    this.#at = late.at
     this.#parts.recorder.rewrite(this)
   }
 
@@ -131,6 +146,11 @@ export class RequestRateLimit implements Decision {
   toJSON(): Readonly<Record<string, unknown>> {
     const { key, allowed, limit, remaining, retryAfterMs, resetMs, source, shadow } = this
     return { key, allowed, limit, remaining, retryAfterMs, resetMs, source, shadow }
+  }
+
+  /** @internal The instant of the decision on the clock of a store outside of the process, ms. */
+  get storeTime(): number | undefined {
+    return this.#parts.limiter instanceof AsyncPolicyLimiter ? this.#at : undefined
   }
 
   /** @internal What headers carry as this request's partition key. */

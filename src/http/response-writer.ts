@@ -32,7 +32,7 @@ export class ResponseWriter<Req, Res> {
     if (partitionSecret !== null) record.notes.partitionKey ??= partitionKey(record.key, partitionSecret)
     const tiers = enforcedTiers(record)
     if (tiers.length === 0) return
-    const nowMs = headers.readsClock ? (this.#plan.now?.() ?? Date.now()) : 0
+    const nowMs = headers.readsClock ? this.#now(record) : 0
     headers.fill(tiers, nowMs, this.#values)
     if (headers.lists.length > 0) this.#keepForeign(response, record)
     for (let i = 0; i < headers.fields.length; i++) this.#set(response, headers.fields[i]!, this.#values[i]!)
@@ -46,6 +46,11 @@ export class ResponseWriter<Req, Res> {
         exposeHeaders(this.#port.getHeader(response, name), headers.exposed)
       )
     }
+  }
+
+  /** The time of the clock that the decision was made by, or of the wall. */
+  #now(record: RequestRateLimit): number {
+    return record.storeTime ?? this.#plan.now?.() ?? Date.now()
   }
 
   /** Puts the members of a List that something else has set before ours, as one List (RFC 9651 §3.1). */
@@ -127,8 +132,12 @@ export class ResponseWriter<Req, Res> {
   #closeGate(request: Req, response: Res, record: RequestRateLimit): void {
     const tiers = quotas(record)
     this.#refuse(response, 503)
-    const nowMs = this.#plan.now?.() ?? Date.now()
-    this.#set(response, 'Retry-After', this.#laterRetry(response, this.#plan.headers.retryAfter(tiers, nowMs)))
+    const nowMs = this.#now(record)
+    this.#set(
+      response,
+      'Retry-After',
+      this.#laterRetry(response, this.#plan.headers.retryAfter(tiers, nowMs))
+    )
     this.#send(request, response, 503, 'capacity', tiers, null)
   }
 

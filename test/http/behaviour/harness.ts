@@ -92,6 +92,8 @@ export interface Framework {
   readonly name: 'express4' | 'express5' | 'fastify'
   /** How its proxy setting is called. */
   readonly trustOption: string
+  /** True where its limiters go by a store that has a clock of its own. */
+  readonly hasStoreClock?: true
   /** Builds the server; it does not listen yet. */
   build(spec: AppSpec): Promise<Built>
   /** Answers through the framework's own response object. */

@@ -504,9 +504,9 @@ export function headers(framework: Framework): void {
         routes: [
           {
             path: '/',
-            handler: ({ request }) => {
-              request.rateLimit!.charge(1)
-              request.rateLimit!.previous!.charge(9)
+            handler: async ({ request }) => {
+              await request.rateLimit!.charge(1)
+              await request.rateLimit!.previous!.charge(9)
             }
           }
         ]

@@ -477,9 +477,9 @@ export function options(framework: Framework): void {
         routes: [
           {
             path: '/',
-            handler: ({ request: { rateLimit } }) => {
+            handler: async ({ request: { rateLimit } }) => {
               seen.push(rateLimit!.allowed, rateLimit!.limit, rateLimit!.remaining, rateLimit!.key)
-              rateLimit!.charge(17)
+              await rateLimit!.charge(17)
               seen.push(rateLimit!.remaining)
             }
           }
@@ -512,10 +512,10 @@ export function options(framework: Framework): void {
         routes: [
           {
             path: '/',
-            handler: ({ request }) => {
-              request.rateLimit!.charge(4)
-              request.rateLimit!.refund()
-              request.rateLimit!.refund()
+            handler: async ({ request }) => {
+              await request.rateLimit!.charge(4)
+              await request.rateLimit!.refund()
+              await request.rateLimit!.refund()
             }
           },
           { path: '/plain' }
@@ -540,10 +540,10 @@ export function options(framework: Framework): void {
           routes: [
             {
               path: '/',
-              handler: ({ request }) => {
+              handler: async ({ request }) => {
                 clock.pass(10_000)
-                request.rateLimit!.charge(3)
-                request.rateLimit!.refund()
+                await request.rateLimit!.charge(3)
+                await request.rateLimit!.refund()
               }
             },
             { path: '/plain' }
@@ -604,7 +604,7 @@ export function options(framework: Framework): void {
     })
 
     it('charging after the response was sent charges, and breaks nothing', async () => {
-      let late: (() => void) | undefined
+      let late: (() => unknown) | undefined
       const app = await run({
         global: { limit: 10, ...minute },
         routes: [
@@ -617,7 +617,7 @@ export function options(framework: Framework): void {
         ]
       })
       await app.get()
-      late!()
+      await late!()
       expect(await remaining(app)).toBe('3')
     })
   })

@@ -1,0 +1,10 @@
+import { describe } from 'vitest'
+import { fastifyFramework } from '../http/behaviour/fastify.js'
+import { behaviour } from '../http/behaviour/suite/index.js'
+import { frameworkOn } from './support/framework-on.js'
+import { connected, makeStores, servers } from './support/stores.js'
+
+describe.skipIf(servers === null)('over Redis', () => {
+  const makeStore = makeStores(connected('ioredis 6', 'single'))
+  behaviour(frameworkOn(fastifyFramework, (clock) => makeStore(clock) as never))
+})

@@ -1,0 +1,27 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { expect } from 'vitest'
+
+const root = new URL('../..', import.meta.url)
+
+export const readme = readFileSync(new URL('README.md', root), 'utf8')
+
+/** The fenced block that follows a mark. */
+export function block(mark: string): string {
+  const found = readme.split(`<!-- ${mark} -->\n`)[1]?.match(/^```\w*\n([\s\S]*?)```/)
+  if (!found) throw new Error(`README has no block marked ${mark}`)
+  return found[1]!
+}
+
+/** Runs an example as a reader would, against the built package, then `check`, and gives what that printed. */
+export function run(name: string, check: string, env: NodeJS.ProcessEnv = {}): unknown {
+  const input = `${block(`example: ${name}`)}\n${check}`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module'], {
+    cwd: root,
+    input,
+    encoding: 'utf8',
+    env: { ...process.env, ...env }
+  })
+  expect(stderr).toBe('')
+  return JSON.parse(stdout)
+}
