@@ -28,8 +28,8 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-/** Orders a call: more would keep the server from others for too long (bench/redis.js). */
-const mostOrders = 256
+/** Orders a call: while the server is at one, the next is written or the last is read here (bench/redis.js). */
+const mostOrders = 32
 
 /**
  * Sends what is asked for in one turn of the event loop in one call, in the order of asking: to the one server, or for

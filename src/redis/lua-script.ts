@@ -43,7 +43,8 @@ const rules = `
 local at, sets = 4, {}
 for i = 1, tonumber(ARGV[3]) do
   local set = {
-    block = tonumber(ARGV[at]), countsDenied = ARGV[at + 1] == '1', isVariant = ARGV[at + 2] == '1', size = 0
+    block = tonumber(ARGV[at]), countsDenied = ARGV[at + 1] == '1', isVariant = ARGV[at + 2] == '1', size = 0,
+    hasApart = false, place = 0
   }
   local count = tonumber(ARGV[at + 3])
   at = at + 4
@@ -52,10 +53,12 @@ for i = 1, tonumber(ARGV[3]) do
       strategy = strategies[ARGV[at]], limit = tonumber(ARGV[at + 1]), windowMs = tonumber(ARGV[at + 2]),
       capacity = tonumber(ARGV[at + 3]), slots = tonumber(ARGV[at + 4]), isApart = ARGV[at + 5] == '1',
       aligned = ARGV[at + 6] == '1', align = ARGV[at + 7], burst = tonumber(ARGV[at + 8]),
-      delayAfter = tonumber(ARGV[at + 9])
+      delayAfter = tonumber(ARGV[at + 9]), at = 3,
+      s = false, now = 0, lag = 0, latest = 0, offset = 0, remaining = 0, retry = 0, reset = 0, delay = 0
     }
-    tier.at = 3
-    if not tier.isApart then
+    if tier.isApart then
+      set.hasApart = true
+    else
       tier.at = set.size + 3
       set.size = set.size + 2 + tier.slots
     end
@@ -67,82 +70,102 @@ for i = 1, tonumber(ARGV[3]) do
 end
 `
 
+// Places of what is held: a key's numbers, its key, the set or the pages that it is written by, and its life if changed.
 const state = `
-local held, order = {}, {}
-local function hold(key, state)
-  state.key = key
-  held[key] = state
-  order[#order + 1] = state
-  return state
+local places, held, keyAt, ownerAt, lifeAt = {}, {}, {}, {}, {}
+local function hold(key, numbers, owner)
+  local place = #held + 1
+  places[key], held[place], keyAt[place], ownerAt[place], lifeAt[place] = place, numbers, key, owner, false
+  return place
 end
-local function load(key, set)
-  if held[key] then return held[key] end
-  local blob, size, s = redis.pcall('GET', key), set.size * 8, nil
-  if type(blob) == 'string' and #blob == size then
-    s = { struct.unpack(set.format, blob) }
-  elseif type(blob) == 'string' and #blob == size + 16 then
-    s = { struct.unpack(set.format .. 'dd', blob) }
-    s.till, s.since = s[set.size + 1], s[set.size + 2]
-  else
-    s = {}
-    for i = 1, set.size do s[i] = 0 end
+local function load(at, set)
+  local key = KEYS[at]
+  local place = places[key]
+  if place then return place end
+  local blob, bytes = read(at), set.size * 8
+  if blob then
+    if #blob == bytes then return hold(key, { struct.unpack(set.format, blob) }, set) end
+    if #blob == bytes + 16 then
+      local s = { struct.unpack(set.format .. 'dd', blob) }
+      s.till, s.since = s[set.size + 1], s[set.size + 2]
+      return hold(key, s, set)
+    end
   end
-  s.format, s.size = set.format, set.size
-  return hold(key, s)
+  local s = {}
+  for i = 1, set.size do s[i] = 0 end
+  return hold(key, s, set)
 end
+local function save(place)
+  local key, s, owner, life = keyAt[place], held[place], ownerAt[place], lifeAt[place]
+  if life <= 0 then
+    redis.call('DEL', key)
+    return
+  end
+  if clock ~= '' then life = life + 86400000 end
+  life = min(life, LONGEST)
+  if owner.pages then return saveApart(owner, key, life) end
+  local blob = struct.pack(owner.format, unpack(s, 1, owner.size))
+  if s.till then blob = blob .. struct.pack('<dd', s.till, s.since) end
+  redis.call('SET', key, blob, 'PX', life)
+end
+`
+
+/** All keys are read at once; what is no text reads as nothing. */
+const readTogether = `
+local texts = redis.call('MGET', unpack(KEYS))
+local function read(at) return texts[at] end
+`
+
+/** Keys whose pages are read as they are needed must not be read whole. */
+const readOneByOne = `
+local function read(at)
+  local text = redis.pcall('GET', KEYS[at])
+  return type(text) == 'string' and text
+end
+`
+
+/** Left out where no tier has a key of its own. */
+const apart = `
 local page = 64
+saveApart = function(owner, key, life)
+  if owner.isWiped then redis.call('DEL', key) end
+  local at = {}
+  for i in pairs(owner.written) do at[#at + 1] = i end
+  table.sort(at)
+  local i = 1
+  while i <= #at do
+    local run = {}
+    repeat
+      run[#run + 1] = struct.pack('<d', owner.written[at[i]])
+      i = i + 1
+    until at[i] ~= at[i - 1] + 1
+    redis.call('SETRANGE', key, (at[i - 1] - #run) * 8, table.concat(run))
+  end
+  redis.call('PEXPIRE', key, life)
+end
 local function loadApart(key)
-  if held[key] then return held[key].numbers end
-  local s = { isApart = true, pages = {}, written = {} }
-  s.numbers = setmetatable({}, {
+  local place = places[key]
+  if place then return place end
+  local owner = { pages = {}, written = {} }
+  return hold(key, setmetatable({}, {
     __index = function(_, i)
-      if s.written[i] then return s.written[i] end
-      if s.isWiped then return 0 end
+      if owner.written[i] then return owner.written[i] end
+      if owner.isWiped then return 0 end
       local first = floor((i - 1) / page) * page
-      local text = s.pages[first]
+      local text = owner.pages[first]
       if not text then
         text = redis.pcall('GETRANGE', key, first * 8, (first + page) * 8 - 1)
         if type(text) ~= 'string' then
-          s.isWiped = true
+          owner.isWiped = true
           return 0
         end
-        s.pages[first] = text
+        owner.pages[first] = text
       end
       local from = (i - 1 - first) * 8
       return #text < from + 8 and 0 or (struct.unpack('<d', text, from + 1))
     end,
-    __newindex = function(_, i, value) s.written[i] = value end
-  })
-  hold(key, s)
-  return s.numbers
-end
-local function saveApart(s)
-  if s.isWiped then redis.call('DEL', s.key) end
-  local places = {}
-  for i in pairs(s.written) do places[#places + 1] = i end
-  table.sort(places)
-  local i = 1
-  while i <= #places do
-    local run = {}
-    repeat
-      run[#run + 1] = struct.pack('<d', s.written[places[i]])
-      i = i + 1
-    until places[i] ~= (places[i - 1] + 1)
-    redis.call('SETRANGE', s.key, (places[i - 1] - #run) * 8, table.concat(run))
-  end
-  redis.call('PEXPIRE', s.key, s.life)
-end
-local function save(s)
-  if s.life <= 0 then
-    redis.call('DEL', s.key)
-    return
-  end
-  if clock ~= '' then s.life = s.life + 86400000 end
-  s.life = min(s.life, LONGEST)
-  if s.isApart then return saveApart(s) end
-  local blob = struct.pack(s.format, unpack(s, 1, s.size))
-  if s.till then blob = blob .. struct.pack('<dd', s.till, s.since) end
-  redis.call('SET', s.key, blob, 'PX', s.life)
+    __newindex = function(_, i, value) owner.written[i] = value end
+  }), owner)
 end
 `
 
@@ -194,14 +217,16 @@ local function blockLeft(s)
   s.till = nil
   return 0
 end
+local function keepAt(set, place, life)
+  lifeAt[place] = set.isVariant and max(life, redis.call('PTTL', keyAt[place])) or life
+end
 local function keep(set, s)
-  local life = blockLeft(s)
+  local life = s.till and blockLeft(s) or 0
   for i = 1, #set do life = max(life, set[i].reset) end
-  for i = 0, #set do
-    local part = i == 0 and s or set[i].isApart and held[set[i].key]
-    if part and (i > 0 or set.size > 0 or s.till) then
-      part.life = set.isVariant and max(life, redis.call('PTTL', part.key)) or life
-      part.isChanged = true
+  if set.size > 0 or s.till then keepAt(set, set.place, life) end
+  if set.hasApart then
+    for i = 1, #set do
+      if set[i].isApart then keepAt(set, set[i].place, life) end
     end
   end
 end
@@ -225,10 +250,12 @@ end
 const deeds = `
 local function decide(deed, set, s, cost, wanted)
   local allowed, least = lookAt(set, cost)
-  local left = blockLeft(s)
-  if left > 0 then
-    lengthen(set, left)
-    return 2, 0
+  if s.till then
+    local left = blockLeft(s)
+    if left > 0 then
+      lengthen(set, left)
+      return 2, 0
+    end
   end
   if deed == PEEK or not (allowed or deed == CHARGE or set.countsDenied) then
     if deed == PEEK or allowed or set.block == 0 then return allowed and 1 or 0, 0 end
@@ -268,11 +295,11 @@ local function change(deed, set, s, cost, extra)
 end
 local function reset(set, s)
   for i = 1, set.size do s[i] = 0 end
-  s.till, s.life, s.isChanged = nil, 0, true
+  s.till, lifeAt[set.place] = nil, 0
   for i = 1, #set do
     if set[i].isApart then
-      local part = held[set[i].key]
-      part.written, part.pages, part.isWiped, part.life, part.isChanged = {}, {}, true, 0, true
+      local owner = ownerAt[set[i].place]
+      owner.written, owner.pages, owner.isWiped, lifeAt[set[i].place] = {}, {}, true, 0
     end
   end
 end
@@ -280,21 +307,18 @@ end
 
 const main = `
 local reply, size, key = { 1, now }, 2, 1
-local function add(n)
-  size = size + 1
-  if n == huge then n = -1 elseif n >= 1e15 then n = string.format('%.0f', n) end
-  reply[size] = n
-end
 while at <= #ARGV do
   local deed, set, cost = tonumber(ARGV[at]), sets[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  local s = load(KEYS[key], set)
+  local place = load(key, set)
+  local s = held[place]
+  set.place = place
   key = key + 1
   for i = 1, #set do
     local tier = set[i]
     tier.s = s
     if tier.isApart then
-      tier.key = KEYS[key]
-      tier.s = loadApart(tier.key)
+      tier.place = loadApart(KEYS[key])
+      tier.s = held[tier.place]
       key = key + 1
     end
     readTime(tier)
@@ -304,21 +328,23 @@ while at <= #ARGV do
   elseif deed > LEASE then
     change(deed, set, s, cost, ARGV[at + 3])
   else
-    local verdict, charged = decide(deed, set, s, cost, tonumber(ARGV[at + 3]))
-    add(verdict)
-    add(charged)
+    reply[size + 1], reply[size + 2] = decide(deed, set, s, cost, tonumber(ARGV[at + 3]))
+    size = size + 2
     for i = 1, #set do
       local tier = set[i]
-      add(tier.remaining)
-      add(tier.retry)
-      add(tier.reset)
-      add(tier.delay)
+      reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4] =
+        tier.remaining, tier.retry, tier.reset, tier.delay
+      size = size + 4
     end
   end
   at = at + 4
 end
-for i = 1, #order do
-  if order[i].isChanged then save(order[i]) end
+for i = 3, size do
+  local n = reply[i]
+  if n >= 1e15 then reply[i] = n == huge and -1 or string.format('%.0f', n) end
+end
+for place = 1, #held do
+  if lifeAt[place] then save(place) end
 end
 return reply
 `
@@ -327,7 +353,7 @@ const constants = Object.entries({ ...Deed, longest: longestLife })
   .map(([name, value]) => `local ${name.toUpperCase()} = ${value}\n`)
   .join('')
 
-/** The script around strategies: \`twins\` fills a table \`strategies\` and brings the functions of exact arithmetic. */
-export function scriptOf(twins: string): string {
-  return twins + constants + time + rules + state + tiers + deeds + main
+/** The script around strategies: `twins` fills a table `strategies` and brings the functions of exact arithmetic. */
+export function scriptOf(twins: string, hasApart: boolean): string {
+  return `${twins}${constants}${time}${rules}local saveApart\n${hasApart ? readOneByOne : readTogether}${state}${hasApart ? apart : ''}${tiers}${deeds}${main}`
 }

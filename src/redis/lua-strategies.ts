@@ -12,8 +12,11 @@ import type { Strategy } from '../core/strategy.js'
  * line, on the same numbers. What the twins return stands in the order of an `Answer`.
  */
 
-const exact = `
+const basics = `
 local floor, max, min, huge = math.floor, math.max, math.min, math.huge
+`
+
+const exact = `
 local function up(a, b)
   local q = floor(a / b)
   local r = a - q * b
@@ -166,7 +169,7 @@ strategies['sliding-log'] = {
 }
 `
 
-const bucketTwins = `
+const debts = `
 local function debtAnswer(debt, r)
   return r.capacity - (debt == 0 and 0 or min(r.capacity, up(debt, r.windowMs))),
     debt == 0 and 0 or up(debt, r.limit)
@@ -184,6 +187,9 @@ local function refundedDebt(debt, r, now, cost, chargedAt)
   local unpaid = cost * r.windowMs - max(0, now - chargedAt) * r.limit
   return unpaid > 0 and max(0, debt - unpaid) or debt
 end
+`
+
+const bucketTwin = `
 local function bucketDebt(s, at, r, now)
   if s[at] == 0 then return 0 end
   return max(0, s[at] - (now - s[at + 1]) * r.limit)
@@ -198,7 +204,9 @@ local bucket = {
     s[at], s[at + 1] = refundedDebt(bucketDebt(s, at, r, now), r, now, cost, chargedAt), now
   end
 }
-strategies['token-bucket'] = bucket
+`
+
+const leakyTwin = `
 strategies['leaky-bucket'] = {
   check = bucket.check,
   charge = function(s, at, r, now, cost)
@@ -208,6 +216,9 @@ strategies['leaky-bucket'] = {
   end,
   refund = bucket.refund
 }
+`
+
+const gcraTwin = `
 local function arrivalDebt(s, at, r, now) return max(0, (s[at] - now) * r.limit + s[at + 1]) end
 local function setArrival(s, at, r, now, debt)
   local whole = down(debt, r.limit)
@@ -237,22 +248,28 @@ strategies.open = {
 }
 `
 
-/** The Lua source of the built-in strategies: it fills a table \`strategies\`, by name. */
-export const builtInTwins: string = `local strategies = {}
-${exact}${fixedWindowTwin}${slidingWindowTwin}${slidingLogTwin}${bucketTwins}${constantTwins}`
-
-const builtIn: ReadonlySet<Strategy> = new Set([
-  fixedWindow,
-  slidingWindow,
-  slidingLog,
-  tokenBucket,
-  leakyBucket,
-  gcra,
-  open,
-  closed
+/** The twins, each with what it needs before it. */
+const twins: ReadonlyMap<Strategy, string> = new Map([
+  [fixedWindow, fixedWindowTwin],
+  [slidingWindow, exact + slidingWindowTwin],
+  [slidingLog, slidingLogTwin],
+  [tokenBucket, exact + debts + bucketTwin + "strategies['token-bucket'] = bucket\n"],
+  [leakyBucket, exact + debts + bucketTwin + leakyTwin],
+  [gcra, exact + debts + gcraTwin],
+  [open, constantTwins],
+  [closed, constantTwins]
 ])
+
+/**
+ * The Lua source of strategies, which fills a table `strategies` by name; only of those that are asked for, since each
+ * call of the script makes its functions anew (bench/redis.js).
+ */
+export function twinsOf(strategies: ReadonlySet<Strategy>): string {
+  const parts = new Set([...strategies].map((strategy) => twins.get(strategy) ?? ''))
+  return `local strategies = {}\n${basics}${[...parts].map((part) => `do\n${part}end\n`).join('')}`
+}
 
 /** True where a strategy has its twin among the built-in ones. */
 export function hasTwin(strategy: Strategy): boolean {
-  return builtIn.has(strategy)
+  return twins.has(strategy)
 }

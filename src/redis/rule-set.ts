@@ -1,4 +1,5 @@
 import type { Policy } from '../core/policy.js'
+import { type Script, scriptFor } from './script.js'
 
 /** Tiers of more numbers than these have a key of their own. */
 const mostTogether = 16
@@ -27,8 +28,6 @@ export function layoutOf(name: string, policies: readonly Policy[]): Layout {
 export interface RuleSetParts {
   readonly policies: readonly Policy[]
   readonly layout: Layout
-  /** How the script calls each policy's strategy. */
-  readonly twins: readonly string[]
   readonly blockMs: number
   readonly countDenied: boolean
   /** True where the limits are not those that the counters were opened with. */
@@ -38,17 +37,20 @@ export interface RuleSetParts {
 /** The arguments by which the script knows a limiter's rules. */
 export class RuleSet {
   readonly policies: readonly Policy[]
+  readonly script: Script
   readonly argv: readonly string[]
 
-  constructor({ policies, layout, twins, blockMs, countDenied, isVariant }: RuleSetParts) {
+  constructor({ policies, layout, blockMs, countDenied, isVariant }: RuleSetParts) {
+    const { script, names } = scriptFor(policies, layout.isApart.includes(true))
     this.policies = policies
+    this.script = script
     this.argv = [
       String(blockMs),
       flag(countDenied),
       flag(isVariant),
       String(policies.length),
       ...policies.flatMap((policy, i) => [
-        twins[i]!,
+        names[i]!,
         number(policy.limit),
         String(policy.windowMs),
         number(policy.capacity),

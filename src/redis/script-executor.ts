@@ -6,7 +6,6 @@ import type { Deed } from './lua-script.js'
 import type { Place } from './places.js'
 import type { Reply } from './reply.js'
 import { type Layout, RuleSet } from './rule-set.js'
-import type { Program } from './script.js'
 
 /** Rule sets of computed limits that are kept; more are made anew. */
 const mostRuleSets = 1000
@@ -14,15 +13,13 @@ const mostRuleSets = 1000
 /** Carries out deeds by the script, together with others of the same turn. */
 export class ScriptExecutor implements Executor {
   readonly #batches: Batches
-  readonly #program: Program
   readonly #layout: Layout
   readonly #options: AsyncCountersOptions
   readonly #rules: RuleSet
   readonly #variants = new Map<string, RuleSet>()
 
-  constructor(batches: Batches, program: Program, layout: Layout, options: AsyncCountersOptions) {
+  constructor(batches: Batches, layout: Layout, options: AsyncCountersOptions) {
     this.#batches = batches
-    this.#program = program
     this.#layout = layout
     this.#options = options
     this.#rules = this.#rulesFor(options.policies)
@@ -36,7 +33,7 @@ export class ScriptExecutor implements Executor {
     policies: readonly Policy[]
   ): Promise<Reply> {
     const rules = policies === this.#options.policies ? this.#rules : this.#variant(policies)
-    return this.#batches.add({ node, slot, script: this.#program.script }, { deed, keys, rules, cost, extra })
+    return this.#batches.add({ node, slot, script: rules.script }, { deed, keys, rules, cost, extra })
   }
 
   #variant(policies: readonly Policy[]): RuleSet {
@@ -55,7 +52,6 @@ export class ScriptExecutor implements Executor {
     return new RuleSet({
       policies,
       layout: this.#layout,
-      twins: this.#program.twinsOf(policies),
       blockMs,
       countDenied,
       isVariant: policies !== this.#options.policies

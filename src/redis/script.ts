@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Policy } from '../core/policy.js'
-import { closed, open } from '../core/strategies/constant.js'
 import type { Strategy } from '../core/strategy.js'
 import { scriptOf } from './lua-script.js'
-import { builtInTwins, hasTwin } from './lua-strategies.js'
+import { hasTwin, twinsOf } from './lua-strategies.js'
 
 /** A script, and the SHA-1 that servers know it by. */
 export interface Script {
@@ -15,35 +14,30 @@ export function script(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }
 
-let builtIn: Script | undefined
+/** Scripts by their text: limiters that need the same one share its calls. */
+const scripts = new Map<string, Script>()
 
-/** The script that knows the strategies of these policies, and how it calls each. */
-export interface Program {
-  readonly script: Script
-  twinsOf(policies: readonly Policy[]): string[]
+/** True where every strategy can be carried out on the server. */
+export function canRun(policies: readonly Policy[]): boolean {
+  return policies.every(({ strategy }) => hasTwin(strategy) || strategy.lua !== undefined)
 }
 
-/** The program for a limiter; null where one of its strategies has no twin in Lua. */
-export function programFor(policies: readonly Policy[]): Program | null {
-  const users = [...new Set(policies.map(({ strategy }) => strategy).filter((own) => !hasTwin(own)))]
-  if (users.some(({ lua }) => lua === undefined)) return null
-  const twinOf = (strategy: Strategy) => {
+/** The script for policies, with what it calls the strategy of each. */
+export function scriptFor(
+  policies: readonly Policy[],
+  hasApart: boolean
+): { readonly script: Script; readonly names: readonly string[] } {
+  const strategies = new Set(policies.map(({ strategy }) => strategy))
+  const users = [...strategies].filter((strategy) => !hasTwin(strategy))
+  const nameOf = (strategy: Strategy) => {
     const own = users.indexOf(strategy)
     return own < 0 ? strategy.name : `user:${own}`
   }
-  return { script: scriptWith(users), twinsOf: (now) => now.map(({ strategy }) => twinOf(strategy)) }
-}
-
-function scriptWith(users: readonly Strategy[]): Script {
-  if (users.length > 0) {
-    const twins = users.map(({ lua }, i) => `strategies['user:${i}'] = (function()\n${lua}\nend)()\n`)
-    return script(scriptOf(builtInTwins + twins.join('')))
-  }
-  builtIn ??= script(scriptOf(builtInTwins))
-  return builtIn
-}
-
-/** True for the strategies that stand for a computed limit of 0 or `Infinity`. */
-export function isConstant(strategy: Strategy): boolean {
-  return strategy === open || strategy === closed
+  const own = users.map(
+    (strategy) => `strategies['${nameOf(strategy)}'] = (function()\n${strategy.lua}\nend)()\n`
+  )
+  const text = scriptOf(twinsOf(strategies) + own.join(''), hasApart)
+  const known = scripts.get(text) ?? script(text)
+  scripts.set(text, known)
+  return { script: known, names: policies.map(({ strategy }) => nameOf(strategy)) }
 }

@@ -11,7 +11,7 @@ import { Names } from './names.js'
 import { type RedisSettings, type RedisStoreOptions, readOptions } from './options.js'
 import { Places } from './places.js'
 import { type Layout, layoutOf } from './rule-set.js'
-import { programFor } from './script.js'
+import { canRun } from './script.js'
 import { ScriptExecutor } from './script-executor.js'
 import { SwapExecutor } from './swap-executor.js'
 
@@ -89,10 +89,9 @@ class Store implements RedisStore {
   }
 
   #executorFor(layout: Layout, options: AsyncCountersOptions): Executor {
-    const program = programFor(options.policies)
-    return program === null
-      ? new SwapExecutor(this.#link, options)
-      : new ScriptExecutor(this.#batches, program, layout, options)
+    return canRun(options.policies)
+      ? new ScriptExecutor(this.#batches, layout, options)
+      : new SwapExecutor(this.#link, options)
   }
 
   /** Denials that are to be charged must reach the store. */
