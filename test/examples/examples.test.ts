@@ -1,15 +1,12 @@
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildCopy } from '../packaging/build.js'
+import { failings, printedLines, start } from './curl-lines.js'
 
 const timeout = 120_000
-const hasCurl = spawnSync('curl', ['--version']).status === 0
-const shell = promisify(execFile)
 let folder: string
 
 beforeAll(async () => {
@@ -21,11 +18,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 describe.each(['express', 'fastify'])('examples/%s.js', (name) => {
   it('answers its curl lines as it says', { timeout }, async () => {
-    const server = spawn(process.execPath, [`examples/${name}.js`], {
-      cwd: folder,
-      env: { ...process.env, PORT: '0' },
-      stdio: ['ignore', 'pipe', 'pipe']
-    })
+    const server = start(folder, name)
     try {
       const lines = await printedLines(server)
       expect(lines.length).toBeGreaterThan(5)
@@ -36,62 +29,3 @@ describe.each(['express', 'fastify'])('examples/%s.js', (name) => {
     expect(await text(server.stderr!)).toBe('')
   })
 })
-
-/** The curl lines that a server prints once it listens. */
-async function printedLines(server: ChildProcess): Promise<string[]> {
-  let printed = ''
-  for await (const chunk of server.stdout!.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-    printed += chunk
-    if (printed.endsWith('\n\n') && printed.includes('curl ')) return printed.match(/^curl .*$/gm) ?? []
-  }
-  throw new Error(`it ended without a curl line: ${printed}`)
-}
-
-/** A response's status and header fields. */
-interface Answer {
-  readonly status: number
-  readonly headers: Headers
-}
-
-/**
- * What does not hold of what a line states after `#`: the statuses of its requests, then what the last response is
- * `with` (a field, or a field and its value) or `without`.
- */
-async function failings(line: string): Promise<string[]> {
-  const [, stated] = /# (.+)$/.exec(line) ?? []
-  const [, statuses, manner, field, , value] =
-    /^([\d, ]+?)(?: (with|without) ([\w-]+)(: (.+))?)?$/.exec(stated ?? '') ?? []
-  if (statuses === undefined) return ['it states nothing that can be checked']
-  const answers = await (hasCurl ? curl(line) : imitated(line))
-  const found = answers.map(({ status }) => status).join(', ')
-  const last = field === undefined ? undefined : answers.at(-1)?.headers.get(field)
-  const failed = found === statuses ? [] : [`the statuses are ${found}`]
-  if (manner === 'without' && last !== null) failed.push(`${field} is ${last}`)
-  if (manner === 'with' && (value === undefined ? last === null : last !== value))
-    failed.push(`${field} is ${last}`)
-  return failed
-}
-
-async function curl(line: string): Promise<Answer[]> {
-  const { stdout } = await shell('sh', ['-c', line])
-  return [...stdout.matchAll(/HTTP\/1\.1 (\d+).*\r\n((?:.+\r\n)+)/g)].map(([, status, fields]) => ({
-    status: Number(status),
-    headers: headersOf(fields!.trim().split('\r\n'))
-  }))
-}
-
-function headersOf(fields: readonly string[]): Headers {
-  return new Headers(fields.map((field) => field.split(/: (.*)/).slice(0, 2) as [string, string]))
-}
-
-/** What curl would do, on machines without it: `-X`, `-H` and one range in the address. */
-async function imitated(line: string): Promise<Answer[]> {
-  const method = /-X (\w+)/.exec(line)?.[1] ?? 'GET'
-  const headers = headersOf([...line.matchAll(/-H '([^']+)'/g)].map(([, field]) => field!))
-  const url = /http[^' ]+/.exec(line)![0]
-  const last = Number(/\[1-(\d+)\]/.exec(url)?.[1] ?? 1)
-  const answers: Answer[] = []
-  for (let i = 1; i <= last; i++)
-    answers.push(await fetch(url.replace(/\[.*\]/, String(i)), { method, headers }))
-  return answers
-}
