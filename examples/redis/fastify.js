@@ -6,7 +6,7 @@ import { createClient } from 'redis'
 
 const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
 client.on('error', () => {}) // it reconnects by itself, and the store tells of outages
-client.connect()
+client.connect().catch(() => {}) // rejects only if the server is stopped before Redis was there
 const store = redisStore(client, { prefix: 'example:', onStoreError: 'local', share: 1 / 2 })
 
 const app = Fastify()
@@ -26,5 +26,5 @@ curl -i ${url}/health  # 200 without RateLimit-Limit
 process.once('SIGTERM', async () => {
   await app.close()
   await store.close()
-  client.destroy()
+  client.destroy() // `close` and `quit` would wait for a Redis that does not answer
 })
