@@ -1,5 +1,6 @@
-import type { Link, Node } from './link.js'
+import type { Link } from './link.js'
 import { Deed } from './lua-script.js'
+import type { Node } from './nodes.js'
 import type { Reply } from './reply.js'
 import { readReply } from './reply.js'
 import type { RuleSet } from './rule-set.js'
@@ -92,16 +93,35 @@ function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return value
 }
 
-/** Keys and arguments of a call: the rules that its orders go by, each once, then the orders. */
+/**
+ * Keys and arguments of a call: the rules that its orders go by, each once, then the orders. Equal ones in a row are
+ * written once, with their number: most batches are of one kind of order.
+ */
 function encode(batch: readonly Pending[]): [keys: string[], args: string[]] {
   const keys: string[] = []
   const orders: string[] = []
   const numbers = new Map<RuleSet, string>()
-  for (const { order } of batch) {
-    const number = entry(numbers, order.rules, () => String(numbers.size + 1))
-    keys.push(...order.keys)
-    orders.push(String(order.deed), number, String(order.cost), order.extra)
+  let run = batch[0]!.order
+  let count = 0
+  const endRun = () => {
+    const number = entry(numbers, run.rules, () => String(numbers.size + 1))
+    orders.push(String(count), String(run.deed), number, String(run.cost), run.extra)
   }
+  for (const { order } of batch) {
+    keys.push(...order.keys)
+    if (!isLike(order, run)) {
+      endRun()
+      run = order
+      count = 0
+    }
+    count++
+  }
+  endRun()
   const rules = [...numbers.keys()].flatMap(({ argv }) => argv)
   return [keys, [String(numbers.size), ...rules, ...orders]]
+}
+
+/** True for orders that differ in their keys alone. */
+function isLike(a: Order, b: Order): boolean {
+  return a.deed === b.deed && a.rules === b.rules && a.cost === b.cost && a.extra === b.extra
 }

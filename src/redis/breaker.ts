@@ -6,13 +6,12 @@ export interface BreakerSettings {
   readonly cooldownMs: number
 }
 
-/** Keeps requests from a node that fails, and lets one at a time through to see whether it is back. */
+/** Keeps requests from a node that fails, and lets one each cooldown through to see whether it is back. */
 export class Breaker {
   readonly #settings: BreakerSettings
   #failures = 0
   /** When one may be tried, on the monotonic clock; null while the node works. */
   #retryAt: number | null = null
-  #isProbing = false
 
   constructor(settings: BreakerSettings) {
     this.#settings = settings
@@ -22,16 +21,23 @@ export class Breaker {
     return this.#retryAt !== null
   }
 
+  /** True if the last call failed. */
+  get hasFailed(): boolean {
+    return this.#failures > 0
+  }
+
   /** How long until one is tried, ms, at least 1. */
   get waitMs(): number {
     return Math.max(1, Math.ceil((this.#retryAt ?? 0) - performance.now()))
   }
 
-  /** True for what may be sent; while the breaker is open, for one at a time. */
+  /** True for what may be sent; while the breaker is open, for one each cooldown. */
   admits(): boolean {
     if (this.#retryAt === null) return true
-    if (this.#isProbing || performance.now() < this.#retryAt) return false
-    this.#isProbing = true
+    const now = performance.now()
+    if (now < this.#retryAt) return false
+    // By time alone: a trial that never comes to a call, or goes to another node, must not keep this one shut.
+    this.#retryAt = now + this.#settings.cooldownMs
     return true
   }
 
@@ -40,7 +46,6 @@ export class Breaker {
     const wasOpen = this.isOpen
     this.#failures = 0
     this.#retryAt = null
-    this.#isProbing = false
     return wasOpen
   }
 
@@ -50,7 +55,6 @@ export class Breaker {
     this.#failures++
     if (!wasOpen && this.#failures < this.#settings.failures) return false
     this.#retryAt = performance.now() + this.#settings.cooldownMs
-    this.#isProbing = false
     return !wasOpen
   }
 }

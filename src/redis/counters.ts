@@ -2,10 +2,10 @@ import type { AsyncCounters, AsyncCountersOptions, Reading, Receipt } from '../c
 import { Answer, answerSize } from '../core/decision.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
+import { Verdict } from '../core/store.js'
 import type { Denials } from './denials.js'
 import type { Debt, Fallback } from './fallback.js'
 import type { Leases } from './leases.js'
-import type { Node } from './link.js'
 import { Deed } from './lua-script.js'
 import type { Place, Places } from './places.js'
 import type { Reply } from './reply.js'
@@ -56,9 +56,12 @@ export class RedisCounters implements AsyncCounters {
     return pending === null ? this.#takeLease(leases, key, cost) : this.#takeAfter(pending, key, cost)
   }
 
-  peek(key: string, policies: readonly Policy[]): Promise<Reading> {
+  async peek(key: string, policies: readonly Policy[]): Promise<Reading> {
+    const held = this.#leases?.held(key) ?? 0
     const instead = (waitMs: number) => this.#fallback.peek(key, policies, waitMs)
-    return this.#decide(Deed.peek, key, 1, '', policies, instead)
+    const reading = await this.#decide(Deed.peek, key, 1, '', policies, instead)
+    const isUsable = held > 0 && policies === this.#policies && reading.source === 'store'
+    return isUsable && reading.verdict !== Verdict.blocked ? withHeld(reading, held) : reading
   }
 
   chargeAnyway(key: string, cost: number, policies: readonly Policy[]): Promise<Reading> {
@@ -70,33 +73,32 @@ export class RedisCounters implements AsyncCounters {
     const { at, source } = receipt
     if (source === 'local') this.#fallback.refund(key, cost, policies, at)
     if (source === 'local' || source === 'allow' || source === 'deny') return
-    this.#denials?.delete(key)
-    await this.#change(Deed.refund, key, cost, at === undefined ? '' : String(at), policies)
+    await this.#changeDenied(Deed.refund, key, cost, at === undefined ? '' : String(at), policies)
   }
 
   async reset(key: string): Promise<void> {
-    this.#forget(key)
+    this.#leases?.drop(key)
     this.#fallback.settled(key)
-    await this.#change(Deed.reset, key, 0, '', this.#policies)
+    await this.#changeDenied(Deed.reset, key, 0, '', this.#policies)
   }
 
   async block(key: string, blockMs: number): Promise<void> {
-    this.#forget(key)
-    await this.#change(
-      Deed.block,
-      key,
-      0,
-      blockMs === Number.POSITIVE_INFINITY ? 'inf' : String(blockMs),
-      this.#policies
-    )
+    this.#leases?.end(key)
+    const duration = blockMs === Number.POSITIVE_INFINITY ? 'inf' : String(blockMs)
+    await this.#changeDenied(Deed.block, key, 0, duration, this.#policies)
   }
 
-  /** Charges in the store what was counted here while a node failed. */
-  async settle(node: Node): Promise<void> {
-    const due: Debt[] = []
-    for (const debt of this.#fallback.debts()) if (this.#places.of(debt.key).node === node) due.push(debt)
-    for (let i = 0; i < due.length; i += settledAtOnce)
-      await Promise.all(due.slice(i, i + settledAtOnce).map((debt) => this.#settle(debt)))
+  /** Charges in the store what was counted here while it failed, as far as it works again. */
+  async settle(): Promise<void> {
+    let due: Promise<void>[] = []
+    for (const debt of this.#fallback.debts()) {
+      if (this.#places.of(debt.key).node.breaker.isOpen) continue
+      due.push(this.#settle(debt))
+      if (due.length < settledAtOnce) continue
+      await Promise.all(due)
+      due = []
+    }
+    await Promise.all(due)
   }
 
   /** Returns what is leased; from then on nothing is. */
@@ -111,51 +113,91 @@ export class RedisCounters implements AsyncCounters {
     this.#fallback.settled(key)
   }
 
-  #forget(key: string): void {
+  /** Forgets a denial at once, and again what was asked before and is answered meanwhile. */
+  async #changeDenied(
+    deed: Deed,
+    key: string,
+    cost: number,
+    extra: string,
+    policies: readonly Policy[]
+  ): Promise<void> {
     this.#denials?.delete(key)
-    this.#leases?.drop(key)
+    try {
+      await this.#change(deed, key, cost, extra, policies)
+    } finally {
+      this.#denials?.delete(key)
+    }
   }
 
   #take(key: string, cost: number, policies: readonly Policy[]): Reading | Promise<Reading> {
     const place = this.#places.of(key)
     const instead = (waitMs: number) => this.#fallback.take(key, cost, policies, waitMs)
     if (!place.node.breaker.admits()) return instead(place.node.breaker.waitMs)
+    this.#withdraw(key, place)
     const askedAt = performance.now()
     return this.#executor.execute(place, Deed.take, cost, '', policies).then(
       (reply) => {
-        this.#denials?.add(key, cost, policies, askedAt, reply)
+        this.#hear(key, cost, policies, askedAt, reply)
         return readingOf(reply, policies)
       },
-      () => instead(place.node.breaker.waitMs)
+      (error) => {
+        rethrowOwn(error)
+        return instead(place.node.breaker.waitMs)
+      }
     )
   }
 
   #takeLease(leases: Leases, key: string, cost: number): Reading | Promise<Reading> {
-    if (!leases.isHot(key)) return this.#take(key, cost, this.#policies)
+    const lease = leases.hot(key)
+    if (lease === undefined) return this.#take(key, cost, this.#policies)
     const place = this.#places.of(key)
     const policies = this.#policies
     const instead = () => this.#fallback.take(key, cost, policies, place.node.breaker.waitMs)
     if (!place.node.breaker.admits()) return instead()
+    this.#withdraw(key, place)
     const askedAt = performance.now()
     const wanted = String(cost + leases.size)
-    const reading = this.#executor.execute(place, Deed.lease, cost, wanted, policies).then((reply) => {
-      this.#denials?.add(key, cost, policies, askedAt, reply)
-      if (reply.charged === 0) return readingOf(reply, policies)
-      const here = leases.receive(key, cost, askedAt, reply)
-      return readingOf({ ...reply, charged: cost, answers: withMore(reply.answers, here) }, policies)
-    }, instead)
-    leases.expect(key, reading)
+    const reading = this.#executor.execute(place, Deed.lease, cost, wanted, policies).then(
+      (reply) => {
+        this.#hear(key, cost, policies, askedAt, reply)
+        if (reply.charged === 0) return readingOf(reply, policies)
+        const here = leases.receive(lease, cost, askedAt, reply)
+        return withHeld({ ...readingOf(reply, policies), charged: cost }, here)
+      },
+      (error) => {
+        rethrowOwn(error)
+        return instead()
+      }
+    )
+    leases.expect(lease, reading)
     return reading
   }
 
   /** Waits for a lease that is on its way, and asks for itself where that is not enough. */
   async #takeAfter(pending: Promise<unknown>, key: string, cost: number): Promise<Reading> {
-    await pending
+    const waitedFor = (await pending) as Reading | undefined
+    // Who has waited for a store that fails does not wait for it again.
+    if (waitedFor?.source === 'local' || waitedFor?.source === 'allow' || waitedFor?.source === 'deny')
+      return this.#fallback.take(key, cost, this.#policies, this.#places.of(key).node.breaker.waitMs)
     return (
       this.#leases?.spend(key, cost) ??
       this.#denials?.find(key, cost, this.#policies) ??
       this.#take(key, cost, this.#policies)
     )
+  }
+
+  /** Gives back what is held, in the call that is to follow: so the store decides by all that there is. */
+  #withdraw(key: string, place: Place): void {
+    const units = this.#leases?.withdraw(key)
+    if (units !== undefined)
+      this.#executor
+        .execute(place, Deed.refund, units.count, String(units.chargedAt), this.#policies)
+        .then(undefined, () => {})
+  }
+
+  #hear(key: string, cost: number, policies: readonly Policy[], askedAt: number, reply: Reply): void {
+    this.#denials?.add(key, cost, policies, askedAt, reply)
+    if (reply.verdict === Verdict.blocked) this.#leases?.end(key)
   }
 
   async #decide(
@@ -169,9 +211,14 @@ export class RedisCounters implements AsyncCounters {
     const place = this.#places.of(key)
     const { breaker } = place.node
     if (!breaker.admits()) return instead(breaker.waitMs)
+    if (deed === Deed.charge) {
+      this.#denials?.delete(key)
+      this.#withdraw(key, place)
+    }
     try {
       return readingOf(await this.#executor.execute(place, deed, cost, extra, policies), policies)
-    } catch {
+    } catch (error) {
+      rethrowOwn(error)
       return instead(breaker.waitMs)
     }
   }
@@ -198,7 +245,16 @@ function readingOf(reply: Reply, policies: readonly Policy[]): Reading {
   return { verdict, source: 'store', at, charged, policies, answers }
 }
 
-/** Answers with units added that are held here. */
-function withMore(answers: readonly number[], units: number): number[] {
-  return answers.map((value, i) => (i % answerSize === Answer.remaining ? value + units : value))
+/** An answer of the store with units added that are held here. */
+function withHeld(reading: Reading, units: number): Reading {
+  const answers = Array.from(reading.answers, (value, i) => {
+    if (i % answerSize === Answer.remaining) return value + units
+    return i % answerSize === Answer.retryAfterMs ? 0 : value
+  })
+  return { ...reading, verdict: Verdict.admitted, answers }
+}
+
+/** A strategy's own error is no failure of the store. */
+function rethrowOwn(error: unknown): void {
+  if (!(error instanceof HeadgateError)) throw error
 }

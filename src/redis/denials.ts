@@ -27,13 +27,17 @@ export class Denials {
   }
 
   /**
-   * Takes a denial that was asked for at `askedAt`: the store decided no earlier than that, so what it waits for comes
-   * no earlier than so long after it.
+   * Takes an answer, of which a denial is kept, that was asked for at `askedAt`: the store decided no earlier than that, so what it waits for comes
+   * no earlier than so long after it, less the part of a millisecond that its clock leaves out.
    */
   add(key: string, cost: number, policies: readonly Policy[], askedAt: number, reply: Reply): void {
+    if (reply.verdict === Verdict.admitted) {
+      // What is known of another cost was true before this one was charged.
+      this.#denials.delete(key)
+      return
+    }
     const waits = policies.map((_, i) => reply.answers[i * answerSize + Answer.retryAfterMs]!)
-    const until = askedAt + Math.min(Math.max(...waits), this.#longestMs)
-    if (reply.verdict === Verdict.admitted) return
+    const until = askedAt + Math.min(Math.max(...waits) - 1, this.#longestMs)
     this.#denials.delete(key)
     this.#denials.set(key, { reply, cost, policies, until, heardAt: performance.now() })
     if (this.#denials.size > mostDenials) this.#denials.delete(this.#denials.keys().next().value!)

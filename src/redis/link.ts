@@ -1,32 +1,14 @@
 import type { HeadgateError } from '../core/errors.js'
-import { Breaker, type BreakerSettings } from './breaker.js'
 import type { Connection } from './client.js'
-import { codeOf, failure, lateness } from './failure.js'
+import { absence, codeOf, failure, lateness } from './failure.js'
+import { type Node, type NodeSettings, Nodes } from './nodes.js'
 import type { Script } from './script.js'
 
 /** What a link goes by. */
-export interface LinkSettings {
+export interface LinkSettings extends NodeSettings {
   readonly deadlineMs: number
-  readonly breaker: BreakerSettings
   /** Replaces the server's clock, in tests. */
   readonly clock: (() => number) | null
-  /** Told when a node begins to fail, and (without an error) when it works again. */
-  readonly onChange: (node: Node, error?: HeadgateError) => void
-}
-
-/** A server, as its link knows it. */
-export class Node {
-  readonly breaker: Breaker
-  readonly label: string
-  /** The server's clock less the monotonic one of this process, as the last reply had it; null before the first. */
-  clockAhead: number | null = null
-  /** Settles when a script that the server had lost is there again. */
-  loading: Promise<unknown> | null = null
-
-  constructor(label: string, settings: BreakerSettings) {
-    this.label = label
-    this.breaker = new Breaker(settings)
-  }
 }
 
 /** One script call: what it carries, and until when it may be carried out. */
@@ -37,11 +19,15 @@ interface Call {
   readonly args: readonly string[]
   /** The server's time after which nothing is to be done, as digits. Clients keep the bytes, not a copy. */
   readonly ticket: Buffer
+  /** When it is given up, on the monotonic clock. */
+  readonly dueAt: number
   readonly resolve: (reply: readonly unknown[]) => void
   readonly reject: (error: HeadgateError) => void
   timer: NodeJS.Timeout | null
   wasSent: boolean
   isOver: boolean
+  /** True while it brings a lost script back, and others wait for that. */
+  isLoading: boolean
   resends: number
 }
 
@@ -59,13 +45,16 @@ const mostResends = 3
 export class Link {
   readonly connection: Connection
   readonly #settings: LinkSettings
-  readonly #nodes = new Map<string, Node>()
+  readonly #nodes: Nodes
   readonly #calls = new Set<Call>()
   readonly #unlisten: () => void
+  /** True after a call has waited in vain for a connection: others need not. */
+  #isAway = false
 
   constructor(connection: Connection, settings: LinkSettings) {
     this.connection = connection
     this.#settings = settings
+    this.#nodes = new Nodes(connection, settings)
     this.#unlisten = connection.listen(
       () => this.#sendWaiting(),
       () => this.#loseSent()
@@ -74,19 +63,17 @@ export class Link {
 
   /** True while no node is known to fail. */
   get isAvailable(): boolean {
-    for (const node of this.#nodes.values()) if (node.breaker.isOpen) return false
-    return true
+    return this.#nodes.isAvailable
   }
 
   /** The node that serves a slot. */
   nodeOf(slot: number): Node {
-    const label = this.connection.nodeOf(slot)
-    let node = this.#nodes.get(label)
-    if (node === undefined) {
-      node = new Node(label, this.#settings.breaker)
-      this.#nodes.set(label, node)
-    }
-    return node
+    return this.#nodes.nodeOf(slot)
+  }
+
+  /** When what begins now is given up, on the monotonic clock. */
+  dueAt(): number {
+    return performance.now() + this.#settings.deadlineMs
   }
 
   /** @throws HeadgateError `HEADGATE_STORE_FAILED` */
@@ -94,17 +81,23 @@ export class Link {
     node: Node,
     script: Script,
     keys: readonly string[],
-    args: readonly string[]
+    args: readonly string[],
+    dueAt = this.dueAt()
   ): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
+      const leftMs = dueAt - performance.now()
+      // It has waited for others of its kind, not for the node.
+      if (leftMs <= 0) return reject(lateness(this.#settings.deadlineMs, true))
       const ticket = Buffer.alloc(ticketDigits)
       const call: Call = {
-        ...{ node, script, keys, args, ticket, resolve, reject },
-        ...{ timer: null, wasSent: false, isOver: false, resends: 0 }
+        ...{ node, script, keys, args, ticket, dueAt, resolve, reject },
+        ...{ timer: null, wasSent: false, isOver: false, isLoading: false, resends: 0 }
       }
+      const isReady = this.connection.isReady()
+      if (!isReady && this.#isAway) return this.#fail(call, absence())
       this.#calls.add(call)
-      call.timer = setTimeout(() => this.#expire(call), this.#settings.deadlineMs)
-      if (this.connection.isReady()) this.#send(call)
+      call.timer = setTimeout(() => this.#expire(call), leftMs)
+      if (isReady) this.#send(call)
     })
   }
 
@@ -113,6 +106,7 @@ export class Link {
   }
 
   #sendWaiting(): void {
+    this.#isAway = false
     for (const call of this.#calls) if (!call.wasSent) this.#send(call)
   }
 
@@ -125,7 +119,9 @@ export class Link {
   /** A process that was busy past the deadline may have the reply at hand: it is given one turn to be read. */
   #expire(call: Call): void {
     setImmediate(() => {
-      if (!call.isOver) this.#fail(call, lateness(this.#settings.deadlineMs, call.wasSent))
+      if (call.isOver) return
+      if (!call.wasSent) this.#isAway = !this.connection.isReady()
+      this.#fail(call, lateness(this.#settings.deadlineMs, call.wasSent))
     })
   }
 
@@ -141,25 +137,40 @@ export class Link {
     try {
       const whole = [command, script, String(keys.length), ...keys, ticket, clock, ...args]
       const reply = await this.connection.send(whole, keys[0]!)
-      if (!call.isOver) this.#read(call, reply as unknown[])
+      if (call.isOver) return
+      this.#release(call)
+      this.#read(call, reply as unknown[])
     } catch (error) {
       if (call.isOver) return
-      if (codeOf(error) === 'NOSCRIPT' && call.resends++ < mostResends) await this.#reload(call)
+      this.#release(call)
+      if (codeOf(error) === 'NOSCRIPT' && call.resends++ < mostResends) this.#reload(call)
       else this.#fail(call, failure(error))
     }
   }
 
   /** One call brings the script back, by being sent with its text; the others wait for that. */
-  async #reload(call: Call): Promise<void> {
+  #reload(call: Call): void {
     const { node, script } = call
-    if (node.loading !== null) {
-      await node.loading
-      if (!call.isOver) this.#send(call)
+    const waiting = node.loading.get(script)
+    if (waiting !== undefined) {
+      waiting.push(() => {
+        if (!call.isOver) this.#send(call)
+      })
       return
     }
-    node.loading = this.#evaluate(call, 'EVAL', script.text)
-    await node.loading
-    node.loading = null
+    node.loading.set(script, [])
+    call.isLoading = true
+    this.#evaluate(call, 'EVAL', script.text)
+  }
+
+  /** Lets go on what waits for the script that this call brings, whether it could or not. */
+  #release(call: Call): void {
+    if (!call.isLoading) return
+    const { loading } = call.node
+    const waiting = loading.get(call.script) ?? []
+    call.isLoading = false
+    loading.delete(call.script)
+    for (const goOn of waiting) goOn()
   }
 
   #read(call: Call, reply: unknown[]): void {
@@ -167,8 +178,8 @@ export class Link {
     node.clockAhead = Number(reply[1]) - performance.now()
     if (Number(reply[0]) === 1) {
       this.#end(call)
-      if (node.breaker.succeed()) this.#settings.onChange(node)
       call.resolve(reply)
+      this.#nodes.succeed(node)
     } else if (call.resends++ < mostResends) this.#send(call)
     else this.#fail(call, failure(new Error('the ticket has expired')))
   }
@@ -176,22 +187,22 @@ export class Link {
   #fail(call: Call, error: HeadgateError): void {
     this.#end(call)
     call.ticket.fill('0')
-    if (call.node.breaker.fail()) this.#settings.onChange(call.node, error)
     call.reject(error)
+    this.#nodes.fail(call.node, error)
   }
 
   #end(call: Call): void {
     call.isOver = true
     this.#calls.delete(call)
     if (call.timer !== null) clearTimeout(call.timer)
+    this.#release(call)
   }
 
-  /** Dates the ticket: to the deadline on the server's clock, which is not known before its first reply. */
-  #stamp({ node, ticket }: Call): void {
-    const ahead = this.#settings.clock === null ? node.clockAhead : null
-    if (ahead === null) ticket.fill('9')
+  /** Dates the ticket: to the end of the deadline on the server's clock, which is read in whole ms. */
+  #stamp({ node, ticket, dueAt }: Call): void {
+    if (this.#settings.clock !== null) ticket.fill('9')
     else {
-      const until = Math.ceil(performance.now() + ahead) + this.#settings.deadlineMs
+      const until = Math.floor(dueAt + node.clockAhead) - 1
       ticket.write(String(until).padStart(ticketDigits, '0'), 'latin1')
     }
   }

@@ -1,11 +1,14 @@
 /*
  * What a call of the script carries. KEYS: for each deed its key, then one for each tier that has a key of its own.
  * ARGV: ticket, clock, number of rule sets; for each set [block, countDenied, isVariant, tiers] and for each tier the
- * ten values that `RuleSet` writes; then for each deed [deed, set, cost, extra].
+ * ten values that `RuleSet` writes; then for each run of deeds that differ in
+ * their keys alone [number, deed, set, cost, extra].
  *
  * State: a key holds doubles. Each tier has [latest, offset, slots…]: the last time seen and how far steady time is
  * ahead of it (as `SteadyTime` has them), then the numbers of its strategy. Of a blocked key [till, since] follow.
  * Tiers of many numbers have a key of their own, of which only the pages that are needed are read and written.
+ * That a clock has stepped far back is written even where nothing is charged: else time would stand still until the
+ * clock is where it was.
  *
  * Reply: [1, now, then for each deed that answers: verdict, charged, and four numbers a tier], where -1 is infinity.
  * Numbers near 2^53 are text: some clients' parsers lose the last bit of such integers.
@@ -170,9 +173,19 @@ end
 `
 
 const tiers = `
+local isMoved = false
+local function wipe(owner)
+  owner.written, owner.pages, owner.isWiped = {}, {}, true
+end
 local function readTime(tier)
   local s, at, w = tier.s, tier.at, tier.windowMs
   local latest, offset = s[at - 2], s[at - 1]
+  if latest % 1 ~= 0 or latest > 2 ^ 53 then
+    -- Nobody's time: others have written here.
+    if tier.isApart then wipe(ownerAt[tier.place]) end
+    for i = at - 2, tier.isApart and 0 or at + tier.slots - 1 do s[i] = 0 end
+    latest, offset = 0, 0
+  end
   tier.lag = 0
   if now < latest then
     local before, step = latest + offset, latest - now
@@ -181,6 +194,7 @@ local function readTime(tier)
       return
     end
     offset = (tier.aligned and before - before % w + now % w or before) - now
+    isMoved, s[at - 2], s[at - 1] = true, now, offset
   end
   tier.now, tier.latest, tier.offset = now + offset, now, offset
 end
@@ -211,14 +225,15 @@ local function charge(tier, units)
 end
 local function blockLeft(s)
   if not s.till then return 0 end
-  if now < s.since then s.till = s.till - s.since + now end
+  if now < s.since then s.till, isMoved = s.till - s.since + now, true end
   s.since = now
   if s.till > now then return s.till - now end
   s.till = nil
   return 0
 end
 local function keepAt(set, place, life)
-  lifeAt[place] = set.isVariant and max(life, redis.call('PTTL', keyAt[place])) or life
+  if set.isVariant then life = max(life, lifeAt[place] or 0, redis.call('PTTL', keyAt[place])) end
+  lifeAt[place] = life
 end
 local function keep(set, s)
   local life = s.till and blockLeft(s) or 0
@@ -250,12 +265,11 @@ end
 const deeds = `
 local function decide(deed, set, s, cost, wanted)
   local allowed, least = lookAt(set, cost)
-  if s.till then
-    local left = blockLeft(s)
-    if left > 0 then
-      lengthen(set, left)
-      return 2, 0
-    end
+  local left = s.till and blockLeft(s) or 0
+  if isMoved then keep(set, s) end
+  if left > 0 then
+    lengthen(set, left)
+    return 2, 0
   end
   if deed == PEEK or not (allowed or deed == CHARGE or set.countsDenied) then
     if deed == PEEK or allowed or set.block == 0 then return allowed and 1 or 0, 0 end
@@ -298,8 +312,8 @@ local function reset(set, s)
   s.till, lifeAt[set.place] = nil, 0
   for i = 1, #set do
     if set[i].isApart then
-      local owner = ownerAt[set[i].place]
-      owner.written, owner.pages, owner.isWiped, lifeAt[set[i].place] = {}, {}, true, 0
+      wipe(ownerAt[set[i].place])
+      lifeAt[set[i].place] = 0
     end
   end
 end
@@ -308,40 +322,44 @@ end
 const main = `
 local reply, size, key = { 1, now }, 2, 1
 while at <= #ARGV do
-  local deed, set, cost = tonumber(ARGV[at]), sets[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  local place = load(key, set)
-  local s = held[place]
-  set.place = place
-  key = key + 1
-  for i = 1, #set do
-    local tier = set[i]
-    tier.s = s
-    if tier.isApart then
-      tier.place = loadApart(KEYS[key])
-      tier.s = held[tier.place]
-      key = key + 1
-    end
-    readTime(tier)
-  end
-  if deed == RESET then
-    reset(set, s)
-  elseif deed > LEASE then
-    change(deed, set, s, cost, ARGV[at + 3])
-  else
-    reply[size + 1], reply[size + 2] = decide(deed, set, s, cost, tonumber(ARGV[at + 3]))
-    size = size + 2
+  local count, deed, set = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), sets[tonumber(ARGV[at + 2])]
+  local cost, extra = tonumber(ARGV[at + 3]), ARGV[at + 4]
+  local wanted = deed == LEASE and tonumber(extra)
+  for _ = 1, count do
+    local place = load(key, set)
+    local s = held[place]
+    set.place, isMoved = place, false
+    key = key + 1
     for i = 1, #set do
       local tier = set[i]
-      reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4] =
-        tier.remaining, tier.retry, tier.reset, tier.delay
-      size = size + 4
+      tier.s = s
+      if tier.isApart then
+        tier.place = loadApart(KEYS[key])
+        tier.s = held[tier.place]
+        key = key + 1
+      end
+      readTime(tier)
+    end
+    if deed == RESET then
+      reset(set, s)
+    elseif deed > LEASE then
+      change(deed, set, s, cost, extra)
+    else
+      reply[size + 1], reply[size + 2] = decide(deed, set, s, cost, wanted)
+      size = size + 2
+      for i = 1, #set do
+        local tier = set[i]
+        reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4] =
+          tier.remaining, tier.retry, tier.reset, tier.delay
+        size = size + 4
+      end
     end
   end
-  at = at + 4
+  at = at + 5
 end
 for i = 3, size do
   local n = reply[i]
-  if n >= 1e15 then reply[i] = n == huge and -1 or string.format('%.0f', n) end
+  if n >= 1e15 then reply[i] = n == huge and -1 or string.format('%.0f', n) elseif n < 0 then reply[i] = 0 end
 end
 for place = 1, #held do
   if lifeAt[place] then save(place) end

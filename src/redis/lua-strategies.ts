@@ -206,6 +206,10 @@ local bucket = {
 }
 `
 
+const tokenTwin = `
+strategies['token-bucket'] = bucket
+`
+
 const leakyTwin = `
 strategies['leaky-bucket'] = {
   check = bucket.check,
@@ -253,7 +257,7 @@ const twins: ReadonlyMap<Strategy, string> = new Map([
   [fixedWindow, fixedWindowTwin],
   [slidingWindow, exact + slidingWindowTwin],
   [slidingLog, slidingLogTwin],
-  [tokenBucket, exact + debts + bucketTwin + "strategies['token-bucket'] = bucket\n"],
+  [tokenBucket, exact + debts + bucketTwin + tokenTwin],
   [leakyBucket, exact + debts + bucketTwin + leakyTwin],
   [gcra, exact + debts + gcraTwin],
   [open, constantTwins],

@@ -1,5 +1,6 @@
 import { tagOf } from './keys.js'
-import type { Link, Node } from './link.js'
+import type { Link } from './link.js'
+import type { Node } from './nodes.js'
 import { slotOf } from './slot.js'
 
 /** Where a user's key stands. */

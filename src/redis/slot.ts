@@ -1,3 +1,6 @@
+/** How many slots a cluster has. */
+export const slotCount = 16_384
+
 /** CRC-16/XMODEM of each byte, as the cluster specification wants it. */
 const table = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8
@@ -9,5 +12,5 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
 export function slotOf(tag: string): number {
   let crc = 0
   for (let i = 0; i < tag.length; i++) crc = ((crc << 8) & 0xffff) ^ table[(crc >> 8) ^ tag.charCodeAt(i)]!
-  return crc & 16_383
+  return crc % slotCount
 }

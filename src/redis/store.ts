@@ -6,7 +6,7 @@ import { type Executor, RedisCounters } from './counters.js'
 import { Denials } from './denials.js'
 import { Fallback } from './fallback.js'
 import { Leases } from './leases.js'
-import { Link, type Node } from './link.js'
+import { Link } from './link.js'
 import { Names } from './names.js'
 import { type RedisSettings, type RedisStoreOptions, readOptions } from './options.js'
 import { Places } from './places.js'
@@ -39,17 +39,18 @@ class Store implements RedisStore {
   readonly #batches: Batches
   readonly #names = new Names()
   readonly #counters: RedisCounters[] = []
+  /** Two at once would charge the same twice. */
+  #isSettling = false
+  #isToSettle = false
 
   constructor(settings: RedisSettings, client: RedisClient, clock: (() => number) | null) {
     const { deadlineMs, breaker, isCluster, onStateChange } = settings
     this.#settings = settings
     this.#link = new Link(connectionOf(client, isCluster), {
       ...{ deadlineMs, breaker, clock },
-      onChange: (node, error) => {
-        if (error === undefined) this.#settle(node)
-        const { isAvailable } = this
-        onStateChange(error === undefined ? { isAvailable } : { isAvailable, error })
-      }
+      onChange: (error) =>
+        onStateChange(error === undefined ? { isAvailable: true } : { isAvailable: false, error }),
+      onRecovery: () => this.#settle()
     })
     this.#batches = new Batches(this.#link)
   }
@@ -100,11 +101,18 @@ class Store implements RedisStore {
     return denyCacheMs === 0 || countDenied ? null : new Denials(denyCacheMs)
   }
 
-  /** What cannot be charged now is tried again after the next outage; it only ages until then. */
-  #settle(node: Node): void {
-    for (const counters of this.#counters)
-      counters.settle(node).then(undefined, (error: unknown) => {
-        if (!(error instanceof HeadgateError)) throw error
-      })
+  /** What cannot be charged now is tried again after the next failure; it only ages until then. */
+  async #settle(): Promise<void> {
+    this.#isToSettle = true
+    if (this.#isSettling) return
+    this.#isSettling = true
+    while (this.#isToSettle) {
+      this.#isToSettle = false
+      for (const counters of this.#counters)
+        await counters.settle().catch((error: unknown) => {
+          if (!(error instanceof HeadgateError)) throw error
+        })
+    }
+    this.#isSettling = false
   }
 }

@@ -3,14 +3,15 @@ import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Executor } from './counters.js'
 import type { Link } from './link.js'
-import type { Deed } from './lua-script.js'
+import { type Deed, longestLife } from './lua-script.js'
 import type { Place } from './places.js'
 import type { Reply } from './reply.js'
 import { type Script, script } from './script.js'
 import { SwapState } from './swap-state.js'
 
 /**
- * Sets a key to new text if it still has the text that was read. ARGV: ticket, clock, expected, new, life in ms.
+ * Sets a key to new text if it still has the text that was read. ARGV: ticket, clock, expected, new, life in ms, and
+ * whether it is to live at least as long as it would have.
  * Reply: [1, now, done, text].
  */
 const swapScript: Script = script(`
@@ -20,11 +21,12 @@ if now > tonumber(ARGV[1]) then return { 0, now } end
 local held = redis.pcall('GET', KEYS[1])
 if type(held) ~= 'string' then held = '' end
 if ARGV[3] ~= held then return { 1, now, 0, held } end
-if ARGV[4] == '' then
+local life = tonumber(ARGV[5])
+if ARGV[6] == '1' then life = math.max(life, redis.call('PTTL', KEYS[1])) end
+if life <= 0 then
   redis.call('DEL', KEYS[1])
 else
-  local life = tonumber(ARGV[5])
-  if ARGV[2] ~= '' then life = life + 86400000 end
+  if ARGV[2] ~= '' then life = math.min(life + 86400000, ${longestLife}) end
   redis.call('SET', KEYS[1], ARGV[4], 'PX', life)
 end
 return { 1, now, 1, ARGV[4] }
@@ -60,7 +62,8 @@ export class SwapExecutor implements Executor {
   ): Promise<Reply> {
     const key = place.keys[0]!
     const before = this.#tails.get(key) ?? Promise.resolve()
-    const run = () => this.#run(place, deed, cost, extra, policies)
+    const dueAt = this.#link.dueAt()
+    const run = () => this.#run(place, dueAt, deed, cost, extra, policies)
     const done = before.then(run, run)
     this.#tails.set(key, done)
     const clear = () => {
@@ -72,18 +75,19 @@ export class SwapExecutor implements Executor {
 
   async #run(
     place: Place,
+    dueAt: number,
     deed: Deed,
     cost: number,
     extra: string,
     policies: readonly Policy[]
   ): Promise<Reply> {
     const key = place.keys[0]!
-    let [now, , text] = await this.#swap(place, key, nothing, '', 0)
+    let [now, , text] = await this.#swap(place, dueAt, key, nothing)
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const state = new SwapState(policies, this.#options, text, now)
       const reply = state.perform(deed, cost, extra)
       if (!state.isChanged) return reply
-      const [later, isDone, held] = await this.#swap(place, key, text, state.text, state.lifeMs)
+      const [later, isDone, held] = await this.#swap(place, dueAt, key, text, state)
       if (isDone) return reply
       now = later
       text = held
@@ -96,12 +100,13 @@ export class SwapExecutor implements Executor {
 
   async #swap(
     { node }: Place,
+    dueAt: number,
     key: string,
     expected: string,
-    text: string,
-    lifeMs: number
+    state?: SwapState
   ): Promise<[now: number, isDone: boolean, text: string]> {
-    const reply = await this.#link.call(node, swapScript, [key], [expected, text, String(lifeMs)])
+    const written = state ? [state.text, String(state.lifeMs), state.isVariant ? '1' : '0'] : []
+    const reply = await this.#link.call(node, swapScript, [key], [expected, ...written], dueAt)
     return [Number(reply[1]), Number(reply[2]) === 1, String(reply[3] ?? '')]
   }
 }

@@ -39,11 +39,17 @@ export class SwapState {
       this.#numbers.set(numbers.slice(timeNumbers), offsets[i])
     })
     this.#tiers.setTime(now)
+    // A long step back is noted at once: else time would stand still until the clock is where it was.
+    this.isChanged = this.#tiers.steady.some(({ saved }, i) => saved[0] < (held[i]![0] ?? 0))
   }
 
-  /** The state as text; empty where nothing is owed. */
+  /** True where it was decided by limits that are not the limiter's own, under which it may owe for longer. */
+  get isVariant(): boolean {
+    return this.#tiers.policies !== this.#options.policies
+  }
+
+  /** The state as text. */
   get text(): string {
-    if (this.lifeMs === 0) return ''
     const { steady, offsets } = this.#tiers
     const tiers = steady.map(({ saved }, i) => [
       ...saved,
@@ -128,6 +134,7 @@ export class SwapState {
     const [till, since] = this.#block
     if (till === undefined || since === undefined) return 0
     // A clock that has stepped back neither ends nor lengthens a block.
+    if (this.#now < since) this.isChanged = true
     const end = till - Math.max(0, since - this.#now)
     this.#block = end > this.#now ? [end, this.#now] : []
     return Math.max(0, end - this.#now)
