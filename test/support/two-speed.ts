@@ -41,6 +41,6 @@ function timeTo(target: number, debt: number, rule: Rule): number {
 }
 
 function answer(debt: number, rule: Rule, out: Float64Array): void {
-  out[0] = Math.floor((rule.capacity * rule.windowMs - debt) / rule.windowMs)
+  out[0] = Math.max(0, Math.floor((rule.capacity * rule.windowMs - debt) / rule.windowMs))
   out[2] = timeTo(0, debt, rule)
 }

@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createLimiter } from '../../src/index.js'
+import { redisStore } from '../../src/redis/index.js'
+import { type Connected, clients } from './support/clients.js'
+import { freshPrefix, servers } from './support/stores.js'
+
+const open: Connected[] = []
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((connection) => connection.close()))
+})
+
+async function scenario(connection: Connected): Promise<void> {
+  open.push(connection)
+  const store = redisStore(connection.client as never, { prefix: freshPrefix(), deadline: '10s' })
+  const limits = [
+    { strategy: 'gcra', limit: 2, window: '1h' },
+    { strategy: 'sliding-log', limit: 20, window: '2h' }
+  ]
+  const limiter = createLimiter({ limits, store })
+  const decisions = [await limiter.consume(42), await limiter.consume('42'), await limiter.consume(42)]
+  expect(decisions.map(({ allowed, source }) => [allowed, source])).toEqual([
+    [true, 'store'],
+    [true, 'store'],
+    [false, 'store']
+  ])
+  const peeked = await limiter.peek(42)
+  expect(peeked).toMatchObject({ allowed: false, limit: 2, remaining: 0 })
+  for (const tier of [...decisions, peeked].flatMap(({ tiers }) => tiers))
+    for (const value of [tier.limit, tier.remaining, tier.retryAfterMs, tier.resetMs])
+      expect(value).toSatisfy(Number.isSafeInteger)
+  await limiter.refund('42', 1)
+  expect((await limiter.consume(42)).allowed).toBe(true)
+  await limiter.block('42', Infinity)
+  expect((await limiter.consume(42)).retryAfterMs).toBe(Infinity)
+  await limiter.reset(42)
+  expect(await limiter.consume('42')).toMatchObject({ allowed: true, remaining: 1 })
+  await store.close()
+}
+
+describe.skipIf(servers === null).each(clients)('STO-16: $name', (client) => {
+  it('decides on one server', async () => scenario(await client.connectSingle(servers!.single)))
+
+  it('decides on a cluster', async () => scenario(await client.connectCluster(servers!.cluster)))
+})
+
+describe.skipIf(servers === null).each(clients.filter(({ library }) => library === 'ioredis'))(
+  'STO-16: $name',
+  (client) => {
+    it('may give numbers as text', async () =>
+      scenario(await client.connectSingle(servers!.single, { stringNumbers: true })))
+
+    it('may put a prefix of its own before keys', async () => {
+      const keyPrefix = freshPrefix()
+      const connection = await client.connectSingle(servers!.single, { keyPrefix })
+      await scenario(connection)
+    })
+  }
+)

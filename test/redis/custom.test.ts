@@ -1,0 +1,201 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { buildLimiter, type LimiterOptions } from '../../src/core/limiter-options.js'
+import { memoryStore, type Strategy } from '../../src/index.js'
+import { redisStoreOn } from '../../src/redis/store.js'
+import { limiterIn, takeUnder } from '../stores/clocked-store.js'
+import { anyDraws, perform, Standing, said } from '../stores/deeds.js'
+import { policyNames, runs, smallPolicy, starts } from '../support/traces.js'
+import { twoSpeedRules } from '../support/two-speed.js'
+import { ask, askText } from './support/ask.js'
+import { captured } from './support/captured.js'
+import { connected, freshPrefix, makeStores, servers } from './support/stores.js'
+
+const connection = connected('ioredis 6', 'single')
+const command = (...words: readonly string[]) =>
+  (connection.client as { call(...words: readonly string[]): Promise<unknown> }).call(...words)
+
+/** The twin of `twoSpeedRules`. */
+const lua = `
+local function halfOf(r) return math.floor(r.capacity / 2) * r.windowMs end
+local function debtOf(s, at, r, now)
+  local debt = s[at]
+  local paid = (now - s[at + 1]) * r.limit
+  local over = math.max(0, debt - halfOf(r))
+  return math.max(0, paid <= over and debt - paid or debt - over - 2 * (paid - over))
+end
+local function timeTo(target, debt, r)
+  local half = math.max(target, halfOf(r))
+  local slow, quick = math.max(0, debt - half), math.max(0, math.min(debt, half) - target)
+  return math.ceil((2 * slow + quick) / (2 * r.limit))
+end
+local function remainingOf(debt, r) return math.max(0, math.floor((r.capacity * r.windowMs - debt) / r.windowMs)) end
+return {
+  check = function(s, at, r, now, cost)
+    local debt = debtOf(s, at, r, now)
+    local most = (r.capacity - cost) * r.windowMs
+    return debt <= most, remainingOf(debt, r), debt <= most and 0 or timeTo(most, debt, r), timeTo(0, debt, r)
+  end,
+  charge = function(s, at, r, now, cost)
+    s[at] = math.min(r.capacity * r.windowMs, debtOf(s, at, r, now) + cost * r.windowMs)
+    s[at + 1] = now
+    return remainingOf(s[at], r), timeTo(0, s[at], r)
+  end
+}`
+
+const strategies: readonly (readonly [string, Strategy])[] = [
+  ['by compare-and-swap', twoSpeedRules],
+  ['in its own Lua', { ...twoSpeedRules, name: 'two-speed in Lua', lua }]
+]
+
+const settings = fc.record({
+  block: fc.option(fc.integer({ min: 1, max: 200 }), { nil: undefined }),
+  countDenied: fc.boolean()
+})
+const rule = fc.record({ limit: fc.integer({ min: 1, max: 8 }), window: fc.integer({ min: 1, max: 60 }) })
+const other = fc.constantFrom(...policyNames).chain(smallPolicy)
+
+describe.skipIf(servers === null).each(strategies)('a strategy of the user, %s', (_, strategy) => {
+  const makeStore = makeStores(connected('node-redis 6', 'single'))
+
+  it.each([
+    ['alone', false, false],
+    ['alone under computed limits', false, true],
+    ['beside others', true, false],
+    ['beside others under computed limits', true, true]
+  ])('answers as in memory: %s', async (__, isBeside, varies) => {
+    await fc.assert(
+      fc.asyncProperty(
+        rule,
+        other,
+        settings,
+        starts,
+        anyDraws({ varies, stepsBack: false }),
+        async (...drawn) => {
+          const [own, beside, extra, start, draws] = drawn
+          const tiers = [{ ...own, strategy }, ...(isBeside ? [beside] : [])]
+          const options = { ...extra, limits: tiers.map((tier, i) => ({ ...tier, name: `tier-${i}` })) }
+          const clock = { time: start }
+          const memory = limiterIn({ store: memoryStore(), clock }, options)
+          const redis = limiterIn({ store: makeStore(() => clock.time), clock }, options)
+          const standing = new Standing(start, await memory.peek('key'))
+          for (const [i, draw] of draws.entries()) {
+            const deed = standing.next(draw, own.window)
+            clock.time = standing.now
+            const expected = await perform(memory, deed)
+            const message = `step ${i}: ${Object.values(deed).join(' ')} at ${standing.now}`
+            expect(said(await perform(redis, deed)), message).toEqual(said(expected))
+            standing.see(expected.decision)
+          }
+        }
+      ),
+      runs(25)
+    )
+  })
+
+  it('never admits more than the limit to four stores at once', async () => {
+    const prefix = freshPrefix()
+    const limiters = Array.from({ length: 4 }, () => {
+      const store = redisStoreOn(connection.client, { prefix, deadline: '10s' }, () => 1_700_000_000_000)
+      const policy = { name: 'api', strategy, limit: 30, window: '1h', onStoreError: 'deny', store }
+      return buildLimiter(policy as LimiterOptions, () => store as never)
+    })
+    const decisions = await Promise.all(
+      Array.from({ length: 100 }, (__, i) => Promise.resolve(limiters[i % 4]!.consume('key')))
+    )
+    const units = decisions.filter(({ allowed }) => allowed).length
+    const undecided = decisions.filter(({ source }) => source === 'deny').length
+    expect(units).toBeLessThanOrEqual(30)
+    expect(units + undecided).toBeGreaterThanOrEqual(30)
+  })
+
+  it('leaves no key without an end, and none of what is paid back', async () => {
+    const prefix = freshPrefix()
+    const store = redisStoreOn(connection.client, { prefix, deadline: '10s' }, null)
+    const policy = { strategy, limit: 4, window: '1h', store }
+    const limiter = buildLimiter(policy as LimiterOptions, () => store as never)
+    await limiter.consume('key', 2)
+    const [key] = (await ask(servers!.single, 'KEYS', `${prefix}*`)) as string[]
+    const life = Number(await ask(servers!.single, 'PTTL', key!))
+    expect(life).toBeGreaterThan(0)
+    expect(life).toBeLessThanOrEqual(3_600_000)
+    // Under no limit nothing is owed, but under the limiter's own it still is.
+    await takeUnder(limiter, [Number.POSITIVE_INFINITY], 'key', 1)
+    expect((await limiter.peek('key')).remaining).toBe(2)
+    await limiter.reset('key')
+    expect(await ask(servers!.single, 'KEYS', `${prefix}*`)).toEqual([])
+  })
+})
+
+describe.skipIf(servers === null)('a key that others change all the time', () => {
+  it('is decided by the fallback in the end', async () => {
+    let swaps = 0
+    // As if another process were always quicker: what was read is never what is there.
+    const client = async (words: readonly string[]) => {
+      const reply = (await command(...words)) as unknown[]
+      swaps++
+      return Number(reply[0]) === 1 ? [1, reply[1], 0, ''] : reply
+    }
+    const store = redisStoreOn(client, { prefix: freshPrefix(), deadline: '10s' }, null)
+    const policy = { strategy: twoSpeedRules, limit: 4, window: '1h', store }
+    const limiter = buildLimiter(policy as LimiterOptions, () => store as never)
+    expect((await limiter.consume('key')).source).toBe('local')
+    expect(swaps).toBeGreaterThan(2)
+    expect(swaps).toBeLessThan(40)
+    expect(store.isAvailable).toBe(true)
+    await expect(limiter.reset('key')).rejects.toMatchObject({ code: 'HEADGATE_STORE_FAILED' })
+  })
+})
+
+describe.skipIf(servers === null)('an error of the user’s strategy', () => {
+  /** It throws where the window is odd. */
+  const fragile = {
+    ...twoSpeedRules,
+    name: 'fragile',
+    lua: lua.replace(
+      'local debt = debtOf(s, at, r, now)\n    local most',
+      "if r.windowMs % 2 == 1 then error('odd') end\n    local debt = debtOf(s, at, r, now)\n    local most"
+    )
+  }
+
+  it('in Lua undoes all of its call, and touches no other', async () => {
+    const { client, calls } = captured(() => ({ command }))
+    const prefix = freshPrefix()
+    const store = redisStoreOn(client, { prefix, deadline: '10s', onStoreError: 'deny' }, null)
+    const on = (policy: object) =>
+      buildLimiter({ ...policy, store } as unknown as LimiterOptions, () => store as never)
+    const even = on({ strategy: fragile, limit: 4, window: 3_600_000 })
+    const odd = on({ strategy: fragile, limit: 4, window: 3_600_001 })
+    const built = on({ strategy: 'gcra', limit: 4, window: '1h' })
+    await even.consume('key')
+    await built.peek('key')
+    calls.length = 0
+    const decisions = await Promise.all([
+      even.consume('key'),
+      odd.consume('key'),
+      built.consume('key'),
+      even.consume('key')
+    ])
+    expect(decisions.map(({ source }) => source)).toEqual(['deny', 'deny', 'store', 'deny'])
+    expect(new Set(calls.map((call) => call.command[1])).size).toBe(2)
+    expect((await even.peek('key')).remaining).toBe(3)
+    expect((await built.peek('key')).remaining).toBe(3)
+    expect(await askText(servers!.single, 'PING')).toBe('PONG')
+  })
+
+  it('in JavaScript is the caller’s to see', async () => {
+    const broken = {
+      ...twoSpeedRules,
+      name: 'broken',
+      check: () => {
+        throw new RangeError('broken')
+      }
+    }
+    const store = redisStoreOn(connection.client, { prefix: freshPrefix(), onStoreError: 'allow' }, null)
+    const policy = { strategy: broken, limit: 4, window: '1h', store }
+    const limiter = buildLimiter(policy as LimiterOptions, () => store as never)
+    await expect(limiter.consume('key')).rejects.toThrow(RangeError)
+    await expect(limiter.peek('key')).rejects.toThrow(RangeError)
+    expect(store.isAvailable).toBe(true)
+  })
+})
