@@ -61,7 +61,8 @@ export interface RedisSettings {
   readonly onStateChange: (state: StoreState) => void
 }
 
-const names = [
+/** The names of the options of `redisStore`. */
+export const redisStoreOptionNames = [
   'prefix',
   'deadline',
   'onStoreError',
@@ -76,7 +77,7 @@ const names = [
 export function readOptions(options: RedisStoreOptions): RedisSettings {
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, "give an object such as { prefix: 'api:' }, or nothing")
-  checkNames(options, names, 'redisStore')
+  checkNames(options, redisStoreOptionNames, 'redisStore')
   const { breaker = {}, onStateChange } = options
   if (typeof breaker !== 'object') throw badOption('breaker', breaker, "give { failures: 3, cooldown: '1s' }")
   checkNames(breaker, ['failures', 'cooldown'], '`breaker`')

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { redisStoreOptionNames } from '../../src/redis/options.js'
 import { block, readme, run } from '../support/readme.js'
 import { servers } from './support/stores.js'
 
@@ -29,16 +30,6 @@ describe('what the README says of it', () => {
   it('names the default prefix and every option', () => {
     expect(block('example: redis')).toContain("from 'headgate/redis'")
     const section = readme.split('## Over Redis')[1]!.split('## Recipes')[0]!
-    for (const name of [
-      'prefix',
-      'deadline',
-      'onStoreError',
-      'share',
-      'breaker',
-      'denyCache',
-      'cluster',
-      'onStateChange'
-    ])
-      expect(section).toContain(`\`${name}\``)
+    for (const name of redisStoreOptionNames) expect(section).toContain(`\`${name}\``)
   })
 })
