@@ -8,7 +8,7 @@ import { defineConfig } from 'tsdown'
  * and the package carries nothing twice.
  */
 export default defineConfig({
-  entry: ['src/index.ts', 'src/express/index.ts', 'src/fastify/index.ts', 'src/redis/index.ts'],
+  entry: ['', 'express/', 'fastify/', 'redis/', 'nest/'].map((folder) => `src/${folder}index.ts`),
   format: 'cjs',
   target: 'node20',
   platform: 'node',
@@ -31,13 +31,15 @@ export default defineConfig({
   ],
   outputOptions: {
     exports: 'named',
+    // Test runners that load CommonJS have no `import()`.
+    dynamicImportInCjs: false,
     // The declarations have them, where editors look.
     comments: false,
     codeSplitting: {
       groups: [
         {
           name: (id) => (id.endsWith('.d.ts') ? 'internal.d' : 'internal'),
-          test: /[\\/]src[\\/](core|stores|http)[\\/]|[\\/]port\.ts$/
+          test: /[\\/]src[\\/](core|stores|http|decorators)[\\/]|[\\/](port|trust|trust-setting)\.ts$/
         }
       ]
     }

@@ -3,7 +3,7 @@ import type { Limiter } from './core/limiter.js'
 import type { StrategyName } from './core/policy.js'
 import type { Strategy } from './core/strategy.js'
 import { expressPort } from './express/port.js'
-import { fastifyPort } from './fastify/port.js'
+import { fastifyPort, isReply } from './fastify/port.js'
 import { Gate, type Next } from './http/gate.js'
 import type { KeySpec } from './http/key.js'
 import { type GateOptions, gatePlan } from './http/options.js'
@@ -42,7 +42,7 @@ export const guard = {
     const fastify = new Gate(plan, fastifyPort)
     const watch = new TurnWatch()
     const handler = (request: object, response: object, next: (error?: Error) => void) => {
-      const isFastify = 'hijack' in response
+      const isFastify = isReply(response)
       if (!isFastify) watch.see()
       const gate = isFastify ? fastify : express
       gate.handle(request as never, response as never, next as Next)

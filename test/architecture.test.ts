@@ -24,9 +24,24 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: ['node:*', 'fastify-plugin'],
     types: ['fastify']
   },
+  decorators: { inside: ['core', 'http', 'decorators'] },
+  nest: {
+    inside: [
+      'core',
+      'http',
+      'decorators',
+      'nest',
+      'express/port.ts',
+      'fastify/port.ts',
+      'fastify/trust.ts',
+      'fastify/trust-setting.ts'
+    ],
+    packages: ['node:*', '@nestjs/common', '@nestjs/core', '@nestjs/microservices', '@nestjs/websockets'],
+    types: ['fastify']
+  },
   redis: { inside: ['core', 'stores', 'redis'], packages: ['node:*'] },
   'guard.ts': { inside: ['core', 'stores', 'http', 'express/port.ts', 'fastify/port.ts'] },
-  'index.ts': { inside: ['core', 'stores', 'http', 'guard.ts'] }
+  'index.ts': { inside: ['core', 'stores', 'http', 'decorators', 'guard.ts'] }
 }
 
 /** Packages that one file of a room may use, and the others not. */

@@ -32,7 +32,10 @@ export const expressPort: Port<ExpressRequest, ServerResponse> = {
   setStatus(response, status) {
     response.statusCode = status
   },
-  send: (response, body) => void response.end(body),
+  send(response, { contentType, body }) {
+    response.setHeader('Content-Type', contentType)
+    response.end(body)
+  },
   sendValue(response, value) {
     const isText = typeof value === 'string' || value instanceof Uint8Array
     if (!isText) response.setHeader('Content-Type', 'application/json; charset=utf-8')

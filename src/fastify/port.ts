@@ -26,7 +26,8 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   status: (reply) => reply.statusCode,
   setStatus: (reply, status) => void reply.code(status),
   // As bytes: Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3).
-  send: (reply, body) => void reply.send(Buffer.from(body)),
+  send: (reply, { contentType, body }) =>
+    void reply.header('content-type', contentType).send(Buffer.from(body)),
   sendValue: (reply, value) => void reply.send(value),
   cutShort({ raw }) {
     raw.on('error', () => {})
@@ -41,6 +42,11 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   },
   isClosed: ({ raw }) => raw.closed || raw.destroyed || (raw as Http2Part).stream?.destroyed === true,
   onClose: (reply, closed) => void reply.raw.once('close', closed)
+}
+
+/** True for Fastify's reply, among the response objects of all frameworks. */
+export function isReply(response: object): response is FastifyReply {
+  return 'hijack' in response
 }
 
 const lowerCased = new Map<string, string>()

@@ -1,9 +1,9 @@
 import type { RouteOptions } from 'fastify'
-import { HeadgateError } from '../core/errors.js'
-import { badOption, checkNames, nearest } from '../core/options.js'
-import { checkUnique, policyOptionNames } from '../core/policy.js'
+import { badOption, checkNames } from '../core/options.js'
+import { policyOptionNames } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
 import { Gate } from '../http/gate.js'
+import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan, gateSettingNames, pick } from '../http/options.js'
 import { warnOfLateLimiter } from '../http/warnings.js'
 import type {
@@ -37,7 +37,7 @@ export class LimitScope {
   isStarted = false
   readonly #settings: object
   readonly #gate: FastifyGate | null
-  readonly #policies: ReadonlyMap<string, Placed>
+  readonly #policies: NamedPolicies<FastifyRouteLimit, Placed>
   /** Gates of GET routes, for the HEAD routes that Fastify makes of them. */
   readonly #ofGet = new Map<string, { limit: unknown; placed: Placed }>()
 
@@ -53,7 +53,9 @@ export class LimitScope {
     const placed = hasRules ? place(own as ResolvedLimit, 'the plugin') : null
     this.#gate = placed?.gate ?? null
     this.hook = placed?.hook ?? checkHook(options.hook) ?? 'onRequest'
-    this.#policies = this.#readPolicies(policies)
+    this.#policies = new NamedPolicies(policies, { by: '`limit`', owner: 'the plugin' }, (_name, policy) =>
+      this.#place(policy, { mayShare: true })
+    )
   }
 
   /** The hook that limits every request of the scope, by its route's own gate or by the scope's. */
@@ -75,7 +77,7 @@ export class LimitScope {
   /** A hook for one route. */
   hookFor(limit: FastifyRouteLimit | string): LimitHookFunction {
     if (this.isStarted) warnOfLateLimiter()
-    const { gate } = typeof limit === 'string' ? this.#policy(limit) : this.#place(limit)
+    const { gate } = typeof limit === 'string' ? this.#policies.of(limit) : this.#place(limit)
     return Object.assign(
       limitHook(() => gate),
       { limiter: gate.limiter }
@@ -91,7 +93,7 @@ export class LimitScope {
   }
 
   #placedFor(limit: Exclude<RouteLimit, false>, route: RouteOptions): Placed {
-    if (typeof limit === 'string') return this.#policy(limit)
+    if (typeof limit === 'string') return this.#policies.of(limit)
     const methods = ([] as string[]).concat(route.method)
     const path = route.url.replace(/\/$/, '')
     const known = this.#ofGet.get(path)
@@ -99,32 +101,6 @@ export class LimitScope {
     const placed = this.#place(limit, { mayShare: false, place: `${methods.join()} ${route.url}` })
     if (methods.includes('GET')) this.#ofGet.set(path, { limit, placed })
     return placed
-  }
-
-  #policy(name: string): Placed {
-    const placed = this.#policies.get(name)
-    if (placed) return placed
-    const known = [...this.#policies.keys()]
-    const near = nearest(name, known)
-    const hint = near ? `did you mean '${near}'?` : `known are ${known.join(', ') || 'none'}.`
-    throw new HeadgateError(
-      'HEADGATE_UNKNOWN_POLICY',
-      `\`limit\` names the policy '${name}', which the plugin has not: ${hint}`
-    )
-  }
-
-  #readPolicies(policies: unknown): ReadonlyMap<string, Placed> {
-    if (typeof policies !== 'object' || policies === null || Array.isArray(policies))
-      throw badOption('policies', policies, "give an object such as { login: { limit: 5, window: '15m' } }")
-    const entries = Object.entries(policies as Record<string, FastifyRouteLimit>)
-    checkUnique(entries.map(([name]) => ({ name })))
-    return new Map(
-      entries.map(([name, policy]) => {
-        if (typeof policy !== 'object' || policy === null)
-          throw badOption(`policies.${name}`, policy, "give a policy such as { limit: 5, window: '15m' }")
-        return [name, this.#place('limits' in policy ? policy : { name, ...policy }, { mayShare: true })]
-      })
-    )
   }
 
   /** A gate with the plugin's settings where the route's own options leave them out. */

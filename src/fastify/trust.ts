@@ -13,8 +13,25 @@ interface Probe {
  * in question and one more tells whether that address is trusted.
  */
 export function trustOf(request: FastifyRequest): TrustFunction | null {
-  if (request.ips === undefined) return null
-  const probe = Object.create(Object.getPrototypeOf(request)) as Probe
+  return request.ips === undefined ? null : trustBy(Object.getPrototypeOf(request))
+}
+
+/**
+ * The same where there is no request at hand but a server: it keeps the prototype of its requests under a symbol. null
+ * where it is not found, or has no getter.
+ */
+export function trustOfServer(app: object): TrustFunction | null {
+  for (let scope: object | null = app; scope !== null; scope = Object.getPrototypeOf(scope)) {
+    const key = Object.getOwnPropertySymbols(scope).find((symbol) => symbol.description === 'fastify.Request')
+    if (key === undefined) continue
+    const { prototype } = (scope as Record<symbol, { prototype?: object }>)[key] ?? {}
+    return prototype !== undefined && 'ips' in prototype ? trustBy(prototype) : null
+  }
+  return null
+}
+
+function trustBy(prototype: object): TrustFunction {
+  const probe = Object.create(prototype) as Probe
   const chain: string[] = []
   return (address, hop) => {
     chain[hop] = address

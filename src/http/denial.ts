@@ -79,9 +79,8 @@ export function denialBody(accept: string | undefined, denial: Denial): DenialBo
 
 function bodyOf(format: Format, denial: Denial): string {
   const { kind, status, message } = denial
-  const problem = PROBLEMS[kind]
   if (format === 'problem') {
-    const { type, title } = problem
+    const { type, title } = PROBLEMS[kind]
     return JSON.stringify({
       type,
       title,
@@ -90,16 +89,34 @@ function bodyOf(format: Format, denial: Denial): string {
       'violated-policies': denial.violatedPolicies
     })
   }
-  const seconds = Number.isFinite(denial.retryAfterSeconds) ? denial.retryAfterSeconds : null
-  const wait = seconds === null ? '; waiting does not help.' : `, retry in ${seconds} s.`
-  const text = message ?? problem.sentence + wait
-  if (format === 'text') return text
-  return JSON.stringify({
+  return format === 'text' ? textOf(denial) : JSON.stringify(denialJson(denial))
+}
+
+/** The JSON body, as an object. */
+export function denialJson(denial: Denial): {
+  readonly error: string
+  readonly message: string
+  readonly statusCode: number
+  readonly retryAfter?: number
+} {
+  const { status } = denial
+  const seconds = finiteSeconds(denial)
+  return {
     error: REASONS[status] ?? 'Request Denied',
-    message: text,
+    message: textOf(denial),
     statusCode: status,
     ...(seconds === null ? null : { retryAfter: seconds })
-  })
+  }
+}
+
+function textOf(denial: Denial): string {
+  const seconds = finiteSeconds(denial)
+  const wait = seconds === null ? '; waiting does not help.' : `, retry in ${seconds} s.`
+  return denial.message ?? PROBLEMS[denial.kind].sentence + wait
+}
+
+function finiteSeconds({ retryAfterSeconds }: Denial): number | null {
+  return Number.isFinite(retryAfterSeconds) ? retryAfterSeconds : null
 }
 
 /** How Accept weighs one format, by its most specific range (RFC 9110 §12.5.1). */

@@ -14,9 +14,9 @@ import { ProxyWatch, warn } from './warnings.js'
 export type Next = (error?: Error) => void
 
 /** How a request leaves the gate: a number of ms to hold it (0 to pass at once), or -1 if it was answered. */
-type Outcome = number
-const passed: Outcome = 0
-const answered: Outcome = -1
+export type Outcome = number
+export const passed: Outcome = 0
+export const answered: Outcome = -1
 
 /** The longest that a Node timer can wait; a longer one would fire at once. */
 const longestHold = 2 ** 31 - 1
@@ -58,7 +58,7 @@ export class Gate<Req, Res> implements Recorder {
   handle(request: Req, response: Res, next: Next): void {
     let outcome: Outcome | PromiseLike<Outcome>
     try {
-      outcome = this.#enter(request, response)
+      outcome = this.enter(request, response)
     } catch (error) {
       next(asError(error))
       return
@@ -79,13 +79,22 @@ export class Gate<Req, Res> implements Recorder {
 
   #leave(outcome: Outcome, response: Res, next: Next): void {
     if (outcome === passed) next()
-    if (outcome <= passed || this.#port.isClosed(response)) return
+    else if (outcome !== answered) this.hold(outcome, response, next)
+  }
+
+  /** Lets a request go on after so many ms, unless its client leaves before. */
+  hold(outcome: Outcome, response: Res, next: () => void): void {
+    if (this.#port.isClosed(response)) return
     const timer = setTimeout(next, Math.min(outcome, longestHold))
     this.#port.onClose(response, () => clearTimeout(timer))
   }
 
-  #enter(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
-    if (this.#hasHandled(request)) return passed
+  /**
+   * Decides about a request, and answers it if it is denied.
+   * @throws what the user's functions throw
+   */
+  enter(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
+    if (this.#port.hasManyCalls !== true && this.#hasHandled(request)) return passed
     if (this.#isPreflight(request)) return this.#refusesPreflight(request, response) ? answered : passed
     // Read first: a client that leaves while something is awaited takes its address along.
     const address = this.#watch === null ? '' : this.#addressOf(request, this.#watch)
@@ -165,7 +174,7 @@ export class Gate<Req, Res> implements Recorder {
     isBlocked: boolean
   ): Outcome | PromiseLike<Outcome> {
     const { decision } = parts
-    const record = new RequestRateLimit(parts, this.#recordOf(request))
+    const record = new RequestRateLimit(parts, this.#recordOf(request)?.without(this))
     this.#port.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
     else this.#writer.headers(response, record)

@@ -1,8 +1,11 @@
 import type { PeerSocket, TrustFunction } from './client-address.js'
+import type { Denial, DenialBody } from './denial.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 
 /** What the gate needs of a framework. An adapter gives one; it is stateless and shared by all its gates. */
 export interface Port<Req, Res> {
+  /** True where one request makes several calls, each to be counted. */
+  readonly hasManyCalls?: true
   method(request: Req): string
   /** A request header by its lower-case name. */
   header(request: Req, name: string): string | readonly string[] | undefined
@@ -23,10 +26,10 @@ export interface Port<Req, Res> {
   isSent(response: Res): boolean
   status(response: Res): number
   setStatus(response: Res, status: number): void
-  /** Ends the response with the status and headers that are set. */
-  send(response: Res, body: string): void
-  /** Sends a value as the framework's own handlers would have it sent. */
-  sendValue(response: Res, value: unknown): void
+  /** Ends a denied response, whose status and other headers are set. */
+  send(response: Res, body: DenialBody, denial: Denial): void
+  /** Sends a value, in answer to a denied request, as the framework's own handlers would have it sent. */
+  sendValue(response: Res, value: unknown, status: number): void
   /** Ends a response whose headers are sent already. */
   cutShort(response: Res): void
   /** Calls back when the response was sent whole; not when the client went away before. */

@@ -33,9 +33,8 @@ export interface RecordParts {
 export class RequestRateLimit implements Decision {
   /** Who was charged. */
   readonly key: string
-  /** What an earlier limiter on the same request decided. */
-  readonly previous: RequestRateLimit | undefined
   readonly #parts: RecordParts
+  #previous: RequestRateLimit | undefined
   #decision: Decision
   #at: number
   /** What this request was charged late, with the instant of each charge. */
@@ -48,11 +47,16 @@ export class RequestRateLimit implements Decision {
   /** @internal */
   constructor(parts: RecordParts, previous: RequestRateLimit | undefined) {
     this.key = parts.key
-    this.previous = previous
+    this.#previous = previous
     this.#parts = parts
     this.#decision = parts.decision
     this.#at = parts.decidedAt
     this.#isRefunded = !parts.decision.allowed
+  }
+
+  /** What an earlier limiter on the same request decided. */
+  get previous(): RequestRateLimit | undefined {
+    return this.#previous
   }
 
   /** True where the decision is only reported, never enforced. */
@@ -162,6 +166,14 @@ export class RequestRateLimit implements Decision {
   get notes(): { partitionKey?: string; foreign?: ReadonlyMap<string, string> } {
     this.#notes ??= {}
     return this.#notes
+  }
+
+  /** @internal The chain from here on without the record that a gate made of an earlier call of the same request. */
+  without(recorder: Recorder): RequestRateLimit | undefined {
+    const rest = this.#previous?.without(recorder)
+    if (this.#parts.recorder === recorder) return rest
+    this.#previous = rest
+    return this
   }
 
   /** @internal Who made the record, and for which exchange. */

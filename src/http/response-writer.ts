@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { badOption } from '../core/options.js'
-import { type DenialKind, denialBody } from './denial.js'
+import { type Denial, type DenialKind, denialBody } from './denial.js'
 import { exposeHeaders, type Quota, retryAfterSeconds } from './headers/index.js'
 import type { GatePlan } from './options.js'
 import type { Port } from './port.js'
@@ -106,7 +106,7 @@ export class ResponseWriter<Req, Res> {
     const finish = (value: unknown) => {
       if (this.#port.isSent(response) || value === response) return undefined
       if (value === undefined) return this.#answer(request, response, record, isBan)
-      return this.#port.sendValue(response, value)
+      return this.#port.sendValue(response, value, this.#plan.statusCode)
     }
     this.#refuse(response, this.#plan.statusCode)
     try {
@@ -159,15 +159,14 @@ export class ResponseWriter<Req, Res> {
     message: string | null
   ): void {
     const accept = this.#port.header(request, 'accept')
-    const { contentType, body } = denialBody(typeof accept === 'string' ? accept : undefined, {
+    const denial: Denial = {
       kind,
       status,
       violatedPolicies: tiers.filter((tier) => !tier.allowed).map((tier) => tier.policy.name),
       retryAfterSeconds: retryAfterSeconds(tiers),
       ...(message === null ? {} : { message })
-    })
-    this.#port.setHeader(response, 'Content-Type', contentType)
-    this.#port.send(response, body)
+    }
+    this.#port.send(response, denialBody(typeof accept === 'string' ? accept : undefined, denial), denial)
   }
 
   #set(response: Res, name: string, value: string): void {

@@ -89,7 +89,7 @@ export interface Running extends Client {
 
 /** What an implementation of the suite gives. */
 export interface Framework {
-  readonly name: 'express4' | 'express5' | 'fastify'
+  readonly name: 'express4' | 'express5' | 'fastify' | 'nest-express' | 'nest-fastify'
   /** How its proxy setting is called. */
   readonly trustOption: string
   /** True where its limiters go by a store that has a clock of its own. */

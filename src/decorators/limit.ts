@@ -1,0 +1,103 @@
+import type { Duration } from '../core/duration.js'
+import { HeadgateError } from '../core/errors.js'
+import { badOption } from '../core/options.js'
+import type { StrategyName } from '../core/policy.js'
+import type { Strategy } from '../core/strategy.js'
+import type { KeySpec } from '../http/key.js'
+import type { GateSettings } from '../http/options.js'
+import type { RuleOptions } from '../http/rules.js'
+import { type DecoratorContext, type Mark, type Said, write } from './marks.js'
+
+/** What functions in the options of `@Limit` get, as long as they do not name a framework's own request. */
+export interface LimitedRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly method?: string
+  readonly url?: string
+  readonly params?: unknown
+  readonly query?: unknown
+  readonly body?: unknown
+}
+
+/** What `@Limit` takes: the options of a limiter. A method's may leave out what its class's say. */
+export type LimitOptions<Req, Res> = GateSettings<Req, Res> &
+  (
+    | (Partial<RuleOptions<Req>> & { readonly limits?: undefined })
+    | { readonly limits: readonly RuleOptions<Req>[] }
+  )
+
+/** A decorator of a class or a method, of the standard or of TypeScript's `experimentalDecorators`. */
+export interface LimitDecorator {
+  (target: object, name: string | symbol, descriptor?: object): void
+  (target: unknown, context: DecoratorContext): void
+  (target: abstract new (...args: never[]) => unknown): void
+}
+
+/** `@Limit` as it is called. */
+export interface LimitFactory<Name extends string, Extra = unknown, Default = LimitedRequest> {
+  /** Options of a limiter. */
+  <Req = Default, Res = unknown>(options: LimitOptions<Req, Res> & Extra): LimitDecorator
+  /** The name of a policy of the plugin or module. */
+  (policy: Name): LimitDecorator
+  /**
+   * The shorthand.
+   * @param key who is charged
+   * @param limit units per window
+   * @param window its length, ms or text
+   * @param strategy `'fixed-window'` if left out
+   */
+  <Req = Default>(
+    key: KeySpec<Req>,
+    limit: number,
+    window: Duration,
+    strategy?: StrategyName | Strategy
+  ): LimitDecorator
+  /** No limit here. `skip(false)` on a method undoes the skip of its class. */
+  skip(isSkipped?: boolean): LimitDecorator
+}
+
+/**
+ * Says how a class or a method is limited: what stands on a method replaces what stands on its class. Several on one
+ * target are decided together, all or nothing.
+ *
+ * On plain classes it only notes this, for `limitsOf` to read. In NestJS import it from `headgate/nest`.
+ * @example
+ * class Reports {
+ *   @Limit({ limit: 10, window: '1s', strategy: 'token-bucket', key: 'header:x-api-key' }) list() {}
+ *   @Limit('ip', 3, '1m') create() {}
+ * }
+ * @throws HeadgateError for what can be no limit, and for targets that can be no handler
+ */
+export const Limit: LimitFactory<string> = limitFactory((mark) => mark)
+
+/** Makes a `@Limit` whose decorators also do what `extend` adds to them. */
+export function limitFactory<Factory>(extend: (mark: LimitDecorator) => LimitDecorator): Factory {
+  const limit = (...said: readonly unknown[]) => extend(limiting(saidBy(said)))
+  const skip = (isSkipped: unknown = true) => {
+    if (typeof isSkipped !== 'boolean') throw badOption('skip', isSkipped, 'give true or false')
+    const note = (mark: Mark) => {
+      mark.skip = isSkipped
+    }
+    return extend(decorator(note))
+  }
+  return Object.assign(limit, { skip }) as Factory
+}
+
+// Decorators are run from the last to the first.
+const limiting = (said: Said) => decorator((mark) => void mark.limits.unshift(said))
+
+function decorator(note: (mark: Mark) => void): LimitDecorator {
+  return (target: unknown, second?: unknown) => write(target, second, note)
+}
+
+function saidBy(said: readonly unknown[]): Said {
+  const [first, limit, window, strategy = 'fixed-window'] = said
+  if (said.length > 1) return { key: first, limit, window, strategy }
+  if (typeof first === 'function')
+    throw new HeadgateError(
+      'HEADGATE_MISUSE',
+      "`@Limit` was used without a call: write @Limit({ limit: 100, window: '1m' })."
+    )
+  if ((typeof first === 'object' && first !== null) || (typeof first === 'string' && first !== ''))
+    return first
+  throw badOption('@Limit', first, "give options such as { limit: 100, window: '1m' }, or a policy's name")
+}

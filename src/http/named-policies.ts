@@ -1,0 +1,54 @@
+import { HeadgateError } from '../core/errors.js'
+import { badOption, nearest } from '../core/options.js'
+import { checkUnique } from '../core/policy.js'
+
+/** Who names policies, and who has them, in error messages. */
+interface Wording {
+  readonly by: string
+  readonly owner: string
+}
+
+/** The policies of a plugin or a module, by name; all that name one share its counters. */
+export class NamedPolicies<Options extends object, Placed> {
+  readonly #options: Readonly<Record<string, Options>>
+  readonly #placed: ReadonlyMap<string, Placed>
+  readonly #wording: Wording
+
+  /** @throws HeadgateError for what is no policy, and what `place` throws */
+  constructor(policies: unknown, wording: Wording, place: (name: string, policy: Options) => Placed) {
+    if (typeof policies !== 'object' || policies === null || Array.isArray(policies))
+      throw badOption('policies', policies, "give an object such as { login: { limit: 5, window: '15m' } }")
+    this.#options = policies as Readonly<Record<string, Options>>
+    this.#wording = wording
+    const entries = Object.entries(this.#options)
+    checkUnique(entries.map(([name]) => ({ name })))
+    this.#placed = new Map(
+      entries.map(([name, policy]) => {
+        if (typeof policy !== 'object' || policy === null)
+          throw badOption(`policies.${name}`, policy, "give a policy such as { limit: 5, window: '15m' }")
+        // The name is its policy's, unless it has several.
+        return [name, place(name, 'limits' in policy ? policy : { name, ...policy })]
+      })
+    )
+  }
+
+  /** @throws HeadgateError `HEADGATE_UNKNOWN_POLICY`, with the near name where there is one */
+  of(name: string): Placed {
+    const placed = this.#placed.get(name)
+    if (placed !== undefined) return placed
+    const known = [...this.#placed.keys()]
+    const near = nearest(name, known)
+    const hint = near ? `did you mean '${near}'?` : `known are ${known.join(', ') || 'none'}.`
+    const { by, owner } = this.#wording
+    throw new HeadgateError(
+      'HEADGATE_UNKNOWN_POLICY',
+      `${by} names the policy '${name}', which ${owner} has not: ${hint}`
+    )
+  }
+
+  /** How it was written. */
+  optionsOf(name: string): Options {
+    this.of(name)
+    return this.#options[name]!
+  }
+}

@@ -1,0 +1,124 @@
+import type { ServerResponse } from 'node:http'
+import type { ExecutionContext } from '@nestjs/common'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AsyncLimiter } from '../core/async-limiter.js'
+import type { Limiter } from '../core/limiter.js'
+import { type ExpressRequest, expressPort } from '../express/port.js'
+import { fastifyPort, isReply } from '../fastify/port.js'
+import { denialJson } from '../http/denial.js'
+import { answered, Gate, type Outcome, passed } from '../http/gate.js'
+import type { GatePlan } from '../http/options.js'
+import type { Port } from '../http/port.js'
+import { RequestRateLimit } from '../http/request-rate-limit.js'
+import { type Answer, RateLimitException } from './exception.js'
+import { graphqlPort, type ResolverCall, resolverCall } from './graphql.js'
+import { Message } from './message.js'
+import { messageException } from './message-exceptions.js'
+
+/** What denied requests are to be answered, by their response, until the exception that carries it is made. */
+const answers = new WeakMap<object, Answer>()
+
+/** Takes what a guard is called with, of any kind, through gates that share one plan. */
+export class ContextGate {
+  /** The limiter behind it; null where limits or windows are computed. */
+  readonly limiter: Limiter | AsyncLimiter | null
+  /** True where it needs `request.user`. */
+  readonly usesUser: boolean
+  readonly #express: Gate<ExpressRequest, ServerResponse>
+  readonly #fastify: Gate<FastifyRequest, FastifyReply>
+  readonly #graphqlExpress: Gate<ExpressRequest, ResolverCall>
+  readonly #graphqlFastify: Gate<FastifyRequest, ResolverCall>
+  readonly #messages: Gate<Message, Message>
+  /** The contexts of messages that were met: a guard may stand on a class and on its method. */
+  readonly #met = new WeakSet<ExecutionContext>()
+
+  constructor(plan: GatePlan<never, never>, messages: Port<Message, Message>) {
+    // What `onLimited` would answer with, only HTTP has.
+    const silent = { ...plan, onLimited: null }
+    this.#express = new Gate(plan as never, ports.express)
+    this.#fastify = new Gate(plan as never, ports.fastify)
+    this.#graphqlExpress = new Gate(silent as never, ports.graphqlExpress)
+    this.#graphqlFastify = new Gate(silent as never, ports.graphqlFastify)
+    this.#messages = new Gate(silent as never, messages)
+    this.limiter = this.#express.limiter
+    this.usesUser = this.#express.usesUser
+  }
+
+  /**
+   * Lets a call pass, at once or, where something is awaited, later.
+   * @throws RateLimitException for a denied request; WsException or RpcException for a message
+   */
+  admit(context: ExecutionContext): true | Promise<true> {
+    const type: string = context.getType()
+    if (type === 'http') return this.admitRequest(context.getArgByIndex(0), context.getArgByIndex(1))
+    if (this.#met.has(context)) return true
+    this.#met.add(context)
+    const call = type === 'graphql' ? resolverCall(context.getArgByIndex(2)) : null
+    if (call === null) return this.#admitMessage(type, new Message(context))
+    const gate = 'raw' in call.request ? this.#graphqlFastify : this.#graphqlExpress
+    return pass(gate as Gate<object, ResolverCall>, call.request, call)
+  }
+
+  /** Lets a request of HTTP pass. */
+  admitRequest(request: object, response: object): true | Promise<true> {
+    const gate = (isReply(response) ? this.#fastify : this.#express) as unknown as Gate<object, object>
+    return pass(gate, request, response)
+  }
+
+  async #admitMessage(type: string, message: Message): Promise<true> {
+    try {
+      return await pass(this.#messages, message, message)
+    } catch (error) {
+      throw error instanceof RateLimitException ? await messageException(type, error) : error
+    }
+  }
+}
+
+/** @throws RateLimitException for a denied request, and what the user's functions throw */
+function pass<Req extends object, Res extends object>(
+  gate: Gate<Req, Res>,
+  request: Req,
+  response: Res
+): true | Promise<true> {
+  const outcome = gate.enter(request, response)
+  if (outcome === passed) return true
+  const leave = (late: Outcome): true | Promise<true> => {
+    if (late === passed) return true
+    if (late === answered) throw exceptionOf(request, response)
+    return new Promise((resolve) => gate.hold(late, response, () => resolve(true)))
+  }
+  return typeof outcome === 'number' ? leave(outcome) : Promise.resolve(outcome).then(leave)
+}
+
+/** A port that keeps what it should send, for an exception filter to send it if no other answers. */
+export function deferred<Req, Res extends object>(port: Port<Req, Res>): Port<Req, Res> {
+  const keep = (response: Res, answer: Omit<Answer, 'send'>, send: () => void) => {
+    const isOpen = () => !port.isSent(response)
+    answers.set(response, { ...answer, send: () => (isOpen() ? send() : undefined) })
+  }
+  return {
+    ...port,
+    send: (response, body, denial) =>
+      keep(response, { status: denial.status, body: denialJson(denial) }, () =>
+        port.send(response, body, denial)
+      ),
+    sendValue: (response, value, status) =>
+      keep(response, { status, body: value }, () => port.sendValue(response, value, status))
+  }
+}
+
+const ports = {
+  express: deferred(expressPort),
+  fastify: deferred(fastifyPort),
+  graphqlExpress: deferred(graphqlPort(expressPort)),
+  graphqlFastify: deferred(graphqlPort(fastifyPort))
+}
+
+/** What stands for an answer that has been sent already. */
+const sent: Answer = { status: 429, body: { statusCode: 429, message: 'Too many requests' }, send() {} }
+
+function exceptionOf(request: object, response: object): RateLimitException {
+  const { rateLimit } = request as { rateLimit?: unknown }
+  const isDecided = rateLimit instanceof RequestRateLimit && !rateLimit.allowed
+  return new RateLimitException(answers.get(response) ?? sent, isDecided ? rateLimit : undefined)
+}

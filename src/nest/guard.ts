@@ -1,0 +1,82 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import type { AsyncLimiter } from '../core/async-limiter.js'
+import type { Limiter } from '../core/limiter.js'
+import { gatePlan } from '../http/options.js'
+import { TurnWatch } from '../http/warnings.js'
+import { ContextGate, deferred } from './context-gate.js'
+import { HandlerLimits } from './handler-limits.js'
+import { messagePort, trustsNobody } from './message.js'
+import type { GuardLimit, NestRequest } from './options.js'
+
+/**
+ * Limits handlers by `@Limit` and by the module's own limit. The module calls it for every route and resolver; put it
+ * on a target with `@UseGuards(RateLimitGuard)` where the module is not `global`, or where messages of a gateway are
+ * to be limited without a `@Limit` of their own.
+ */
+export class RateLimitGuard implements CanActivate {
+  readonly #limits: HandlerLimits
+
+  /** @internal */
+  constructor(limits: HandlerLimits) {
+    this.#limits = limits
+  }
+
+  /** @throws RateLimitException for a denied request; WsException or RpcException for a message */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    return admit(context, this.#limits, true)
+  }
+}
+
+Injectable()(RateLimitGuard)
+Inject(HandlerLimits)(RateLimitGuard, undefined, 0)
+
+/** The guard of all routes and resolvers, and of messages that `@Limit` speaks of. */
+export class GlobalGuard implements CanActivate {
+  readonly #limits: HandlerLimits
+
+  constructor(limits: HandlerLimits) {
+    this.#limits = limits
+  }
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    return admit(context, this.#limits, false)
+  }
+}
+
+function admit(
+  context: ExecutionContext,
+  limits: HandlerLimits,
+  limitsMessages: boolean
+): boolean | Promise<boolean> {
+  const limit = limits.of(context.getClass(), context.getHandler() as never)
+  if (limit === null) return true
+  const type: string = context.getType()
+  if (limits.isLate(limit, type)) return true
+  if (!limitsMessages && !limit.isMarked && (type === 'ws' || type === 'rpc')) return true
+  return limit.gate.admit(context)
+}
+
+/** A guard with a limit of its own. */
+export interface LimitGuard extends CanActivate {
+  /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
+  readonly limiter: Limiter | AsyncLimiter | null
+}
+
+/**
+ * A guard with a limit of its own, for `@UseGuards` or `app.useGlobalGuards`, with `RateLimitModule` or without. Make
+ * it once; where it is used several times it shares its counters, and a request that meets it twice is counted once.
+ * @example
+ * @Post('login') @UseGuards(limitGuard({ name: 'login', limit: 5, window: '15m', key: 'ip' })) login() {}
+ * @throws HeadgateError that names the option, the value and the fix
+ */
+export function limitGuard<Req = NestRequest, Res = unknown>(options: GuardLimit<Req, Res>): LimitGuard {
+  const gate = new ContextGate(gatePlan(options, 'limitGuard') as never, deferred(messagePort(trustsNobody)))
+  const watch = new TurnWatch()
+  return {
+    limiter: gate.limiter,
+    canActivate(context) {
+      watch.see()
+      return gate.admit(context)
+    }
+  }
+}

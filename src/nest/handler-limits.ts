@@ -1,0 +1,156 @@
+import { badOption, checkNames } from '../core/options.js'
+import { policyOptionNames } from '../core/policy.js'
+import type { Owner } from '../core/store.js'
+import { inherit, type Placing, placingOf } from '../decorators/limits-of.js'
+import { type Class, methodsOf } from '../decorators/marks.js'
+import { NamedPolicies } from '../http/named-policies.js'
+import { gatePlan, gateSettingNames } from '../http/options.js'
+import type { Port } from '../http/port.js'
+import { ContextGate } from './context-gate.js'
+import type { Message } from './message.js'
+import { type LimitStage, type NestLimit, nestSettingNames, type RateLimitModuleOptions } from './options.js'
+
+/** How calls of a handler are limited. */
+export interface HandlerLimit {
+  readonly gate: ContextGate
+  readonly stage: LimitStage
+  /** True where `@Limit` says so, false for the module's own limit. */
+  readonly isMarked: boolean
+}
+
+/** Any handler, as Nest's contexts name it. */
+type Handler = (...args: never[]) => unknown
+
+/** A store, which may have connections or timers to give up. */
+interface Closable {
+  readonly close?: () => unknown
+}
+
+/** What names a class in every process of an application. */
+export type ClassLabel = (owner: Class) => string
+
+/** What limits every handler of one application, found once for each. */
+export class HandlerLimits {
+  readonly isGlobal: boolean
+  /** The module's own limit; null if it has none. */
+  readonly own: HandlerLimit | null
+  readonly policies: NamedPolicies<NestLimit, HandlerLimit>
+  /** True where a limit is to be decided after the guards. */
+  hasLateLimits = false
+  /** True once an interceptor decides those. */
+  hasInterceptor = false
+  readonly #options: NestLimit
+  readonly #messages: Port<Message, Message>
+  readonly #label: ClassLabel
+  readonly #handlers = new WeakMap<Class, WeakMap<Handler, HandlerLimit | null>>()
+  readonly #stores = new Set<Closable>()
+  /** Limits that all methods of a class share. */
+  readonly #classes = new WeakMap<Class, HandlerLimit>()
+
+  /** @throws HeadgateError that names the option, the value and the fix */
+  constructor(options: RateLimitModuleOptions, messages: Port<Message, Message>, label: ClassLabel) {
+    if (typeof options !== 'object' || options === null)
+      throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
+    const rules = [...policyOptionNames, 'limits'] as const
+    checkNames(
+      options,
+      [...rules, ...gateSettingNames, ...nestSettingNames, 'policies', 'global'],
+      'RateLimitModule'
+    )
+    const { policies = {}, global: isGlobal = true, ...own } = options
+    if (typeof isGlobal !== 'boolean') throw badOption('global', isGlobal, 'give true or false')
+    this.isGlobal = isGlobal
+    this.#options = own as NestLimit
+    this.#messages = messages
+    this.#label = label
+    const hasRule = rules.some((name) => (own as Readonly<Record<string, unknown>>)[name] !== undefined)
+    this.own = hasRule ? this.#place(this.#options, 'RateLimitModule', { mayShare: true }, false) : null
+    this.policies = new NamedPolicies(policies, { by: '`@Limit`', owner: 'the module' }, (name, policy) =>
+      this.#place(inherit(this.#options, policy), `policies.${name}`, { mayShare: true }, true)
+    )
+  }
+
+  /** What limits a handler of a class, or null. */
+  of(owner: Class, handler: Handler): HandlerLimit | null {
+    const known = this.#handlers.get(owner)?.get(handler)
+    return known === undefined ? this.#find(owner, handler) : known
+  }
+
+  /** Finds the limits of all methods of a class that `@Limit` speaks of, so that what is wrong shows now. */
+  read(owner: Class): string[] {
+    const marked: string[] = []
+    for (const method of methodsOf(owner)) {
+      const placing = placingOf(owner, method)
+      if (placing === undefined) continue
+      this.of(owner, owner.prototype[method])
+      if (placing.limit !== false) marked.push(String(method))
+    }
+    return marked
+  }
+
+  /** True where the interceptor of all handlers decides, and guards let pass. */
+  isLate(limit: HandlerLimit, type: string): boolean {
+    if (limit.stage === 'guard' || !this.hasInterceptor || (!this.isGlobal && !limit.isMarked)) return false
+    return type === 'http' || type === 'graphql'
+  }
+
+  /** Closes the stores that can be closed. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#stores].map((store) => store.close?.()))
+  }
+
+  #find(owner: Class, handler: Handler): HandlerLimit | null {
+    const method = [...methodsOf(owner)].find((name) => owner.prototype[name] === handler) ?? handler.name
+    const limit = this.#limitFor(owner, String(method), placingOf(owner, method))
+    const handlers = this.#handlers.get(owner) ?? new WeakMap<Handler, HandlerLimit | null>()
+    this.#handlers.set(owner, handlers)
+    handlers.set(handler, limit)
+    return limit
+  }
+
+  #limitFor(owner: Class, method: string, placing: Placing | undefined): HandlerLimit | null {
+    if (placing === undefined) {
+      if (this.own === null || this.#options.scope !== 'handler') return this.own
+      return this.#placeHandler(this.#options, owner, method, false)
+    }
+    const { by, limit, outer } = placing
+    if (limit === false) return null
+    if (typeof limit === 'string') return this.policies.of(limit)
+    if (by === 'method') return this.#placeHandler(inherit(this.#outer(outer), limit), owner, method, true)
+    const options: NestLimit = inherit(this.#options, limit)
+    if (options.scope === 'handler') return this.#placeHandler(options, owner, method, true)
+    const shared =
+      this.#classes.get(owner) ??
+      this.#place(options, `@Limit of ${owner.name}`, { mayShare: false, place: this.#label(owner) }, true)
+    this.#classes.set(owner, shared)
+    return shared
+  }
+
+  /** What a method inherits: what its class says, and then the module. */
+  #outer(said: Placing['outer']): object {
+    if (said === undefined) return this.#options
+    return inherit(this.#options, typeof said === 'string' ? this.policies.optionsOf(said) : said)
+  }
+
+  #placeHandler(options: NestLimit, owner: Class, method: string, isMarked: boolean): HandlerLimit {
+    const place = `${this.#label(owner)}.${method}`
+    return this.#place(options, `@Limit of ${owner.name}.${method}`, { mayShare: false, place }, isMarked)
+  }
+
+  #place(
+    { stage, scope, ...options }: NestLimit,
+    where: string,
+    owner: Owner,
+    isMarked: boolean
+  ): HandlerLimit {
+    if (scope !== undefined && scope !== 'shared' && scope !== 'handler')
+      throw badOption('scope', scope, "give 'shared' or 'handler'")
+    if (stage !== undefined && stage !== 'guard' && stage !== 'interceptor')
+      throw badOption('stage', stage, "give 'guard' or 'interceptor'")
+    const gate = new ContextGate(gatePlan(options as never, where, owner), this.#messages)
+    if (options.store !== undefined) this.#stores.add(options.store as Closable)
+    const limit = { gate, stage: stage ?? (gate.usesUser ? 'interceptor' : 'guard'), isMarked } as const
+    if (limit.stage === 'interceptor') this.hasLateLimits = true
+    return limit
+  }
+}

@@ -1,0 +1,20 @@
+export { HeadgateError } from '../core/errors.js'
+export type { LimitDecorator, LimitOptions } from '../decorators/limit.js'
+export { ipKey } from '../http/address.js'
+export type { RequestRateLimit } from '../http/request-rate-limit.js'
+export { RateLimitException } from './exception.js'
+export { type LimitGuard, limitGuard, RateLimitGuard } from './guard.js'
+export { Limit } from './limit.js'
+export type { Message } from './message.js'
+export { RateLimitModule, type RateLimitModuleAsyncOptions } from './module.js'
+export type {
+  GuardLimit,
+  LimitPolicies,
+  LimitStage,
+  NestLimit,
+  NestLimitSettings,
+  NestRequest,
+  PolicyName,
+  RateLimitModuleOptions
+} from './options.js'
+export { RateLimitService } from './service.js'

@@ -1,0 +1,103 @@
+import {
+  type ConfigurableModuleAsyncOptions,
+  ConfigurableModuleBuilder,
+  type DynamicModule,
+  Inject,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit
+} from '@nestjs/common'
+import { ApplicationConfig, HttpAdapterHost, ModulesContainer, Reflector } from '@nestjs/core'
+import { warnOfTrustSetting } from '../fastify/trust-setting.js'
+import { limitApplication } from './application.js'
+import { RateLimitGuard } from './guard.js'
+import { HandlerLimits } from './handler-limits.js'
+import { limitUnknownPaths } from './not-found.js'
+import type { NestRequest, RateLimitModuleOptions } from './options.js'
+import { RateLimitService } from './service.js'
+
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
+  new ConfigurableModuleBuilder<RateLimitModuleOptions>({
+    moduleName: 'RateLimit'
+  })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createRateLimitOptions')
+    .setExtras({}, (definition) => ({ ...definition, global: true }))
+    .build()
+
+/** What makes the options later: `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. */
+export type RateLimitModuleAsyncOptions<Req = NestRequest, Res = unknown> = ConfigurableModuleAsyncOptions<
+  RateLimitModuleOptions<Req, Res>,
+  'createRateLimitOptions'
+>
+
+/** Limits an application. Import it once, in the root module. */
+export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  readonly #limits: HandlerLimits
+  readonly #host: HttpAdapterHost
+
+  /** @internal */
+  constructor(limits: HandlerLimits, host: HttpAdapterHost) {
+    super()
+    this.#limits = limits
+    this.#host = host
+  }
+
+  /**
+   * @example
+   * RateLimitModule.forRoot({ limit: 100, window: '1m', policies: { login: { limit: 5, window: '15m' } } })
+   */
+  static override forRoot<Req = NestRequest, Res = unknown>(
+    options: RateLimitModuleOptions<Req, Res>
+  ): DynamicModule {
+    // biome-ignore lint/complexity/noThisInStatic: the module is to be this class
+    return super.forRoot(options as never)
+  }
+
+  /**
+   * @example
+   * RateLimitModule.forRootAsync({
+   *   inject: [ConfigService],
+   *   useFactory: (config: ConfigService) => ({ limit: config.get('LIMIT'), window: '1m' })
+   * })
+   */
+  static override forRootAsync<Req = NestRequest, Res = unknown>(
+    options: RateLimitModuleAsyncOptions<Req, Res>
+  ): DynamicModule {
+    // biome-ignore lint/complexity/noThisInStatic: the module is to be this class
+    return super.forRootAsync(options as never)
+  }
+
+  onModuleInit(): void {
+    const { own, isGlobal } = this.#limits
+    if (isGlobal && own !== null) limitUnknownPaths(this.#host, own)
+    const { httpAdapter } = this.#host
+    if (httpAdapter?.getType() === 'fastify') warnOfTrustSetting(httpAdapter.getInstance())
+  }
+
+  /** Closes the stores that can be closed, once all requests are answered. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.#limits.close()
+  }
+}
+
+Module({
+  providers: [
+    {
+      provide: HandlerLimits,
+      inject: [MODULE_OPTIONS_TOKEN, ApplicationConfig, HttpAdapterHost, ModulesContainer, Reflector],
+      useFactory: (
+        options: RateLimitModuleOptions,
+        config: ApplicationConfig,
+        host: HttpAdapterHost,
+        modules: ModulesContainer,
+        reflector: Reflector
+      ) => limitApplication(options, { config, host, modules, reflector })
+    },
+    RateLimitGuard,
+    RateLimitService
+  ],
+  exports: [HandlerLimits, RateLimitGuard, RateLimitService]
+})(RateLimitModule)
+Inject(HandlerLimits)(RateLimitModule, undefined, 0)
+Inject(HttpAdapterHost)(RateLimitModule, undefined, 1)

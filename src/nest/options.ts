@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { LimitOptions } from '../decorators/limit.js'
+import type { GateSettings } from '../http/options.js'
+import type { RequestRateLimit } from '../http/request-rate-limit.js'
+import type { RuleOptions } from '../http/rules.js'
+
+/**
+ * What functions in options get where they do not name the platform's own request: the request of Express or Fastify,
+ * and for messages of gateways and microservices a `Message`.
+ */
+export interface NestRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly method?: string
+  readonly url?: string
+  readonly params?: unknown
+  readonly query?: unknown
+  readonly body?: unknown
+  readonly ip?: string
+  readonly user?: unknown
+  rateLimit?: RequestRateLimit | null
+}
+
+/** When a limit is decided: before all guards, or after them, when `request.user` is known. */
+export type LimitStage = 'guard' | 'interceptor'
+
+/** What a limit in Nest has beside its policies and the settings of every limiter. */
+export interface NestLimitSettings {
+  /** `'guard'`, or `'interceptor'` for keys that need `request.user`, if left out. */
+  readonly stage?: LimitStage | undefined
+  /**
+   * Whether all handlers that the limit is for share its counters (the default), or each handler has its own. For a
+   * limit on one method it makes no difference.
+   */
+  readonly scope?: 'shared' | 'handler' | undefined
+}
+
+/** Names of the module's policies. Extend it to have them checked: `interface LimitPolicies { login: true }`. */
+// biome-ignore lint/suspicious/noEmptyInterface: users extend it by declaration merging
+export interface LimitPolicies {}
+
+/** The names that `LimitPolicies` has been given, or any text. */
+export type PolicyName = keyof LimitPolicies extends never ? string : Extract<keyof LimitPolicies, string>
+
+/** A limit of the module, one of its policies, or one that `@Limit` sets; that may leave out what it inherits. */
+export type NestLimit<Req = NestRequest, Res = unknown> = LimitOptions<Req, Res> & NestLimitSettings
+
+/** A limit for a guard of its own, with one policy, or `limits` for several. */
+export type GuardLimit<Req = NestRequest, Res = unknown> = GateSettings<Req, Res> &
+  ((RuleOptions<Req> & { readonly limits?: undefined }) | { readonly limits: readonly RuleOptions<Req>[] })
+
+/** Options of `RateLimitModule`. With no limit of its own, it limits only what `@Limit` stands on. */
+export type RateLimitModuleOptions<Req = NestRequest, Res = unknown> = NestLimit<Req, Res> & {
+  /** Named policies, for `@Limit('login')`; all handlers that name one share its counters. */
+  readonly policies?: { readonly [Name in PolicyName]?: NestLimit<Req, Res> } | undefined
+  /**
+   * Whether the module's limit and those of `@Limit` hold everywhere (the default), or only where
+   * `@UseGuards(RateLimitGuard)` or `@Limit` stands.
+   */
+  readonly global?: boolean | undefined
+}
+
+/** The names of the options that only Nest has. */
+export const nestSettingNames = ['stage', 'scope'] as const

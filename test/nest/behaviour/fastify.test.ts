@@ -1,0 +1,4 @@
+import { behaviour } from '../../http/behaviour/suite/index.js'
+import { nestFramework } from '../framework.js'
+
+behaviour(nestFramework('fastify'))
