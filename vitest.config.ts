@@ -1,4 +1,5 @@
-import { configDefaults, defineConfig } from 'vitest/config'
+import { readFileSync } from 'node:fs'
+import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
 
 const redis = 'test/redis/**/*.test.ts'
 
@@ -18,7 +19,29 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'redis', include: [redis], globalSetup: 'test/redis/support/global-setup.ts' }
-      }
+      },
+      onNest(10),
+      onNest(11)
     ]
   }
 })
+
+/** The tests of headgate/nest on an earlier version of Nest; its GraphQL packages are of the newest only. */
+function onNest(version: number): TestProjectConfiguration {
+  const folder = new URL(`test/nest/versions/${version}/`, import.meta.url)
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'))
+  const aliases = Object.keys(dependencies).map((name) => [
+    name,
+    new URL(`node_modules/${name}`, folder).pathname
+  ])
+  return {
+    extends: true,
+    resolve: { alias: Object.fromEntries(aliases) },
+    test: {
+      name: `nest ${version}`,
+      include: ['test/nest/**/*.test.ts'],
+      exclude: [...configDefaults.exclude, 'test/nest/graphql/**'],
+      globalSetup: 'test/nest/versions/install.ts'
+    }
+  }
+}

@@ -8,12 +8,17 @@ import { advice, digitsHint, isDigits, warn } from '../http/warnings.js'
 export function warnOfTrustSetting(app: FastifyInstance): void {
   const setting = trustSetting(app)
   if (isDigits(setting)) warn('HEADGATE_TRUST_BY_COUNT', digitsHint('trustProxy', setting))
-  else if (typeof setting === 'number' && setting > 0)
+  else if (typeof setting === 'number' && setting > 0 && !countsHops(app.version))
     warn(
       'HEADGATE_TRUST_BY_COUNT',
-      `\`trustProxy\` is ${setting}: Fastify 5.12.1 and later trust nobody by a number of hops, so all clients behind a proxy ` +
-        `share the proxy's address, and earlier versions trust whoever connects. ${advice('trustProxy')}`
+      `\`trustProxy\` is ${setting}: Fastify trusts nobody by a number of hops since 5.12.1, so all clients behind a proxy ` +
+        `share the proxy's address. ${advice('trustProxy')}`
     )
+}
+
+/** Versions that trust whoever connects; requests that arrive so are warned of. */
+function countsHops(version: string): boolean {
+  return version.localeCompare('5.12.1', 'en', { numeric: true }) < 0
 }
 
 function trustSetting(app: FastifyInstance): unknown {

@@ -39,6 +39,7 @@ export function nestFramework(platform: Platform): Framework {
   return {
     name: `nest-${platform}`,
     trustOption: platform === 'express' ? 'trust proxy' : 'trustProxy',
+    ignoresHopCounts: platform === 'fastify' && ignoresHopCounts(new FastifyAdapter().getInstance().version),
     build: (spec) => build(platform, spec),
     reply(response, status, body) {
       if (platform === 'express') (response as Response).status(status).end(body)
@@ -51,6 +52,10 @@ export function nestFramework(platform: Platform): Framework {
       return build(platform, { routes: [{ path: '/' }] }, [guard])
     }
   }
+}
+
+function ignoresHopCounts(version: string): boolean {
+  return version.localeCompare('5.12.1', 'en', { numeric: true }) >= 0
 }
 
 async function build(platform: Platform, spec: AppSpec, guards: readonly object[] = []): Promise<Built> {

@@ -19,6 +19,7 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => 
 export const fastifyFramework: Framework = {
   name: 'fastify',
   trustOption: 'trustProxy',
+  ignoresHopCounts: true,
   build,
   reply: (response, status, body) => void (response as FastifyReply).code(status).send(body),
   buildPerRequest: async (options) => {

@@ -92,6 +92,8 @@ export interface Framework {
   readonly name: 'express4' | 'express5' | 'fastify' | 'nest-express' | 'nest-fastify'
   /** How its proxy setting is called. */
   readonly trustOption: string
+  /** True where a proxy setting that counts hops trusts nobody, as on Fastify since 5.12.1. */
+  readonly ignoresHopCounts?: boolean
   /** True where its limiters go by a store that has a clock of its own. */
   readonly hasStoreClock?: true
   /** Builds the server; it does not listen yet. */
