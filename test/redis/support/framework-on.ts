@@ -10,21 +10,26 @@ export function frameworkOn(framework: Framework, makeStore: (clock: Clock) => A
     if (options.store !== undefined || typeof now !== 'function') return options
     return { ...rest, store: makeStore(now) } as Options
   }
-  // On Fastify, what has no clock of its own has the plugin's, and so its store.
-  const inheriting = (options: Options): Options =>
-    framework.name === 'fastify' && options.now === undefined ? options : moved(options)
-  const mapped = (options: Readonly<Record<string, Options>> | undefined) =>
-    options && Object.fromEntries(Object.entries(options).map(([name, one]) => [name, inheriting(one)]))
+  // What has no clock of its own may have the plugin's or the module's, and so its store.
+  const inheriting =
+    (by: boolean) =>
+    (options: Options): Options =>
+      by && options.now === undefined ? options : moved(options)
+  const { name } = framework
+  const asRoute = inheriting(name === 'fastify' || name.startsWith('nest'))
+  const asBeside = inheriting(name === 'fastify')
+  const mapped = (options: Readonly<Record<string, Options>> | undefined, map: typeof asRoute) =>
+    options && Object.fromEntries(Object.entries(options).map(([name, one]) => [name, map(one)]))
   const specOn = (spec: AppSpec): AppSpec =>
     ({
       ...spec,
       global: many(spec.global).map(moved),
-      policies: mapped(spec.policies),
-      instances: mapped(spec.instances),
+      policies: mapped(spec.policies, asRoute),
+      instances: mapped(spec.instances, asBeside),
       routes: spec.routes?.map((route) => ({
         ...route,
-        limit: typeof route.limit === 'object' ? inheriting(route.limit) : route.limit,
-        also: route.also?.map(inheriting)
+        limit: typeof route.limit === 'object' ? asRoute(route.limit) : route.limit,
+        also: route.also?.map(asBeside)
       }))
     }) as AppSpec
   return {
