@@ -5,7 +5,7 @@ import { policyOptionNames } from '../src/core/policy.js'
 import { headerStyleNames } from '../src/http/headers/index.js'
 import { gateSettingNames } from '../src/http/options.js'
 import { createLimiter } from '../src/index.js'
-import { block, readme, run } from './support/readme.js'
+import { block, readme, run, runTypeScript } from './support/readme.js'
 
 const root = new URL('..', import.meta.url)
 
@@ -35,6 +35,54 @@ describe('README examples', () => {
       [429, '0'],
       [200, null]
     ])
+  })
+
+  it.each(['express', 'fastify'])('limits in NestJS over %s', (platform) => {
+    const check = nestCheck(platform, [
+      "get('/reports')",
+      "post('/reports')",
+      "post('/reports')",
+      "post('/reports')",
+      "post('/reports')",
+      "get('/reports/health')",
+      "get('/nope')"
+    ])
+    expect(runTypeScript('nest', check)).toEqual([
+      [200, '10'],
+      ...[201, 201, 201, 429].map((status) => [status, '3']),
+      [200, null],
+      [404, '1000']
+    ])
+  })
+
+  it('limits by a policy and a service in NestJS', () => {
+    const ada = "{ 'x-account': 'ada' }"
+    const check = nestCheck('express', [
+      ...Array.from({ length: 6 }, () => `post('/login', ${ada})`),
+      "get('/tries/ada')",
+      "post('/unlock/ada')",
+      `post('/login', ${ada})`
+    ])
+    const expected = [201, 201, 201, 201, 201, 429].map((status) => [status, '5'])
+    expect(runTypeScript('nest-service', check)).toEqual([
+      ...expected,
+      [200, '100'],
+      [201, '100'],
+      [201, '5']
+    ])
+  })
+
+  it('does after a migration from @nestjs/throttler what was done before', () => {
+    const check = nestCheck('express', [
+      ...Array.from({ length: 4 }, () => "get('/')"),
+      ...['a', 'a', 'a', 'b'].map((key) => `get('/search', { 'x-api-key': '${key}' })`),
+      ...Array.from({ length: 4 }, () => "get('/health')"),
+      "get('/')"
+    ])
+    const statuses = (name: string) => (runTypeScript(name, check) as [number][]).map(([status]) => status)
+    const expected = [200, 200, 200, 429, 200, 200, 429, 200, 200, 200, 200, 200, 429]
+    expect(statuses('throttler-before')).toEqual(expected)
+    expect(statuses('throttler-after')).toEqual(expected)
   })
 
   it('serves the recipes', () => {
@@ -125,6 +173,28 @@ describe('README facts', () => {
       expect(existsSync(new URL(path!, root)), path).toBe(true)
   })
 })
+
+/** Starts the `AppModule` of an example, and prints the status and the limit of each answer. */
+function nestCheck(platform: string, requests: readonly string[]): string {
+  return `
+    const { NestFactory } = await import('@nestjs/core')
+    const { FastifyAdapter } = await import('@nestjs/platform-fastify')
+    const { ExpressAdapter } = await import('@nestjs/platform-express')
+    const adapter = ${platform === 'fastify' ? 'new FastifyAdapter()' : 'new ExpressAdapter()'}
+    const app = await NestFactory.create(AppModule, adapter, { logger: false })
+    await app.listen(0, '127.0.0.1')
+    const url = await app.getUrl()
+    const send = (method) => async (path, headers = {}) => {
+      const response = await fetch(url + path, { method, headers })
+      return [response.status, response.headers.get('ratelimit-limit')]
+    }
+    const get = send('GET')
+    const post = send('POST')
+    const seen = []
+    ${requests.map((request) => `seen.push(await ${request})`).join('\n')}
+    console.log(JSON.stringify(seen))
+    await app.close()`
+}
 
 /** One line of the picture: 4 per 10 s, asked for 6 at once at four moments. */
 function burstRow(strategy: string): string {

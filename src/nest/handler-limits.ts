@@ -49,8 +49,12 @@ export class HandlerLimits {
 
   /** @throws HeadgateError that names the option, the value and the fix */
   constructor(options: RateLimitModuleOptions, messages: Port<Message, Message>, label: ClassLabel) {
-    if (typeof options !== 'object' || options === null)
-      throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
+    if (typeof options !== 'object' || options === null || Array.isArray(options))
+      throw badOption(
+        'options',
+        options,
+        "give an object such as { limit: 100, window: '1m' }, for several limits { limits: [ … ] }"
+      )
     const rules = [...policyOptionNames, 'limits'] as const
     checkNames(
       options,

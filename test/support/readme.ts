@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import ts from 'typescript'
 import { expect } from 'vitest'
 
 const root = new URL('../..', import.meta.url)
@@ -13,9 +14,25 @@ export function block(mark: string): string {
   return found[1]!
 }
 
+/** Runs an example in TypeScript, with decorators as NestJS has them. */
+export function runTypeScript(name: string, check: string): unknown {
+  return evaluate(ts.transpile(`${block(`example: ${name}`)}\n${check}`, legacyDecorators))
+}
+
+/** The compiler's options of a Nest project, as far as they matter for one file. */
+const legacyDecorators: ts.CompilerOptions = {
+  target: ts.ScriptTarget.ES2022,
+  module: ts.ModuleKind.ESNext,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true
+}
+
 /** Runs an example as a reader would, against the built package, then `check`, and gives what that printed. */
 export function run(name: string, check: string, env: NodeJS.ProcessEnv = {}): unknown {
-  const input = `${block(`example: ${name}`)}\n${check}`
+  return evaluate(`${block(`example: ${name}`)}\n${check}`, env)
+}
+
+function evaluate(input: string, env: NodeJS.ProcessEnv = {}): unknown {
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module'], {
     cwd: root,
     input,
