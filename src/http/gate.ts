@@ -28,6 +28,7 @@ const longestHold = 2 ** 31 - 1
  */
 export class Gate<Req, Res> implements Recorder {
   readonly isShadow: boolean
+  readonly isSilent: boolean
   /** True where it needs `request.user`. */
   readonly usesUser: boolean
   /** The limiter behind it; null where limits or windows are computed, for then no answer holds for all requests. */
@@ -49,6 +50,7 @@ export class Gate<Req, Res> implements Recorder {
     this.#writer = new ResponseWriter(plan, port)
     this.limiter = plan.rules.fixed?.limiter ?? null
     this.isShadow = plan.isShadow
+    this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
     const usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
     this.#watch = usesAddress ? new ProxyWatch(port.trustOption) : null

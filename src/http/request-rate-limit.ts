@@ -9,6 +9,8 @@ import type { Policy } from '../core/policy.js'
 export interface Recorder {
   /** True where its decisions are only reported, never enforced. */
   readonly isShadow: boolean
+  /** True where it tells nobody of its quotas. */
+  readonly isSilent: boolean
   /** Writes the headers of the record's response anew, if they are not sent yet. */
   rewrite(record: RequestRateLimit): void
 }

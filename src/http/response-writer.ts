@@ -175,14 +175,21 @@ export class ResponseWriter<Req, Res> {
 }
 
 /**
- * The tiers that headers tell of: those of every limiter on the request that enforces, earlier ones first. So
- * the list styles name them all, and the others report the tightest (draft-ietf-httpapi-ratelimit-headers-06 §4).
+ * The tiers that headers tell of: those of every limiter on the request that enforces and has headers, earlier ones
+ * first. So the list styles name them all, and the others report the tightest
+ * (draft-ietf-httpapi-ratelimit-headers-06 §4).
  */
 function enforcedTiers(record: RequestRateLimit): readonly Quota[] {
   const own = record.shadow || !isCounted(record) ? [] : quotas(record)
-  if (record.previous === undefined) return own
-  const earlier = enforcedTiers(record.previous)
+  const earlier = earlierTiers(record)
   return earlier.length === 0 ? own : [...earlier, ...own]
+}
+
+const none: readonly Quota[] = []
+
+function earlierTiers({ previous }: RequestRateLimit): readonly Quota[] {
+  if (previous === undefined) return none
+  return previous.origin.recorder.isSilent ? earlierTiers(previous) : enforcedTiers(previous)
 }
 
 /** False where the store failed and nobody counted: then no quota is known. */

@@ -7,7 +7,7 @@ import type { TrustFunction } from '../http/client-address.js'
 import { warn } from '../http/warnings.js'
 import { deferred } from './context-gate.js'
 import { RateLimitFilter } from './exception.js'
-import { GlobalGuard, RateLimitGuard } from './guard.js'
+import { globalGuard, RateLimitGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
 import { LateInterceptor } from './interceptor.js'
 import { messagePort, type ProxyTrust } from './message.js'
@@ -44,7 +44,7 @@ export function limitApplication(options: RateLimitModuleOptions, surroundings: 
     if (marked.length > 0) checkReach(owner, marked, isController, limits.isGlobal, reflector)
   }
   limited.add(config)
-  if (limits.isGlobal) config.addGlobalGuard(new GlobalGuard(limits))
+  if (limits.isGlobal) config.addGlobalGuard(globalGuard(limits))
   if (limits.hasLateLimits) {
     limits.hasInterceptor = true
     config.addGlobalInterceptor(new LateInterceptor(limits))

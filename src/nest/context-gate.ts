@@ -65,11 +65,15 @@ export class ContextGate {
     return pass(gate, request, response)
   }
 
-  async #admitMessage(type: string, message: Message): Promise<true> {
-    try {
-      return await pass(this.#messages, message, message)
-    } catch (error) {
+  #admitMessage(type: string, message: Message): true | Promise<true> {
+    const refuse = async (error: unknown): Promise<never> => {
       throw error instanceof RateLimitException ? await messageException(type, error) : error
+    }
+    try {
+      const admitted = pass(this.#messages, message, message)
+      return admitted === true ? true : admitted.catch(refuse)
+    } catch (error) {
+      return refuse(error)
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { Port } from '../http/port.js'
+import { unanswered } from './unanswered.js'
 
 /** One call of a resolver: its request, and the response if the context has it. */
 export interface ResolverCall {
@@ -57,14 +58,11 @@ export function graphqlPort<Req, Res>(port: Port<Req, Res>): Port<Req, ResolverC
       const response = of(call)
       if (response !== null) port.removeHeader(response, name)
     },
-    isSent: () => false,
-    status: () => 200,
-    setStatus() {},
-    send() {},
-    sendValue() {},
-    cutShort() {},
-    onFinish() {},
-    isClosed: () => false,
-    onClose() {}
+    ...unanswered,
+    // As when parts of the answer are deferred.
+    isSent(call) {
+      const response = of(call)
+      return response !== null && port.isSent(response)
+    }
   }
 }

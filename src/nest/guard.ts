@@ -31,16 +31,8 @@ Injectable()(RateLimitGuard)
 Inject(HandlerLimits)(RateLimitGuard, undefined, 0)
 
 /** The guard of all routes and resolvers, and of messages that `@Limit` speaks of. */
-export class GlobalGuard implements CanActivate {
-  readonly #limits: HandlerLimits
-
-  constructor(limits: HandlerLimits) {
-    this.#limits = limits
-  }
-
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return admit(context, this.#limits, false)
-  }
+export function globalGuard(limits: HandlerLimits): CanActivate {
+  return { canActivate: (context) => admit(context, limits, false) }
 }
 
 function admit(

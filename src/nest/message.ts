@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { PeerSocket, TrustFunction } from '../http/client-address.js'
 import type { Port } from '../http/port.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
+import { unanswered } from './unanswered.js'
 
 /** The proxies that the server of the application trusts, for messages over its sockets. */
 export interface ProxyTrust {
@@ -104,15 +105,6 @@ export function messagePort({ trust, option }: ProxyTrust): Port<Message, Messag
     getHeader: () => undefined,
     setHeader() {},
     removeHeader() {},
-    isSent: () => false,
-    status: () => 200,
-    setStatus() {},
-    send() {},
-    sendValue() {},
-    cutShort() {},
-    // There is no status to go by, so a message stays counted.
-    onFinish() {},
-    isClosed: () => false,
-    onClose() {}
+    ...unanswered
   }
 }

@@ -361,6 +361,18 @@ export function headers(framework: Framework): void {
       headers: styles
     })
 
+    it.each(['none', 'draft-11'] as const)(
+      'leaves out those of one without headers, before %s',
+      async (own) => {
+        const app = await run({
+          global: tight(own === 'none' ? 'draft-11' : 'none'),
+          routes: [{ path: '/', also: [wide(own)] }]
+        })
+        const policy = own === 'none' ? '"tight";q=5;w=10' : '"wide";q=100;w=60'
+        expect(header(await app.get(), 'RateLimit-Policy')).toBe(policy)
+      }
+    )
+
     for (const order of ['wide first', 'tight first'] as const) {
       const both = (styles: Options['headers']) => {
         const pair = [wide(styles), tight(styles)]
