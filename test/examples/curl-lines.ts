@@ -13,12 +13,13 @@ export function start(folder: string, example: string, env: NodeJS.ProcessEnv = 
   })
 }
 
-/** The curl lines that a server prints once it listens. */
+/** The lines to try, of curl or node, that a server prints once it listens. */
 export async function printedLines(server: ChildProcess): Promise<string[]> {
   let printed = ''
   for await (const chunk of server.stdout!.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     printed += chunk
-    if (printed.endsWith('\n\n') && printed.includes('curl ')) return printed.match(/^curl .*$/gm) ?? []
+    if (printed.endsWith('\n\n') && printed.includes('curl '))
+      return printed.match(/^(curl|node) .*$/gm) ?? []
   }
   throw new Error(`it ended without a curl line: ${printed}`)
 }
@@ -60,14 +61,16 @@ function headersOf(fields: readonly string[]): Headers {
   return new Headers(fields.map((field) => field.split(/: (.*)/).slice(0, 2) as [string, string]))
 }
 
-/** What curl would do, on machines without it: `-X`, `-H` and one range in the address. */
+/** What curl would do, on machines without it: `-X`, `-H`, `-d` and one range in the address. */
 async function imitated(line: string): Promise<Answer[]> {
-  const method = /-X (\w+)/.exec(line)?.[1] ?? 'GET'
+  const form = /-d '([^']+)'/.exec(line)?.[1]
+  const body = form === undefined ? null : new URLSearchParams(form)
+  const method = /-X (\w+)/.exec(line)?.[1] ?? (body === null ? 'GET' : 'POST')
   const headers = headersOf([...line.matchAll(/-H '([^']+)'/g)].map(([, field]) => field!))
   const url = /http[^' ]+/.exec(line)![0]
   const last = Number(/\[1-(\d+)\]/.exec(url)?.[1] ?? 1)
   const answers: Answer[] = []
   for (let i = 1; i <= last; i++)
-    answers.push(await fetch(url.replace(/\[.*\]/, String(i)), { method, headers }))
+    answers.push(await fetch(url.replace(/\[.*\]/, String(i)), { method, headers, body }))
   return answers
 }
