@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import { headgate } from './harness.js'
 
-const limit = 1_000_000_000
-const windowMs = 60_000
+export const limit = 1_000_000_000
+export const windowMs = 60_000
 
 /*
  * The servers that `http.js` measures: one route, one limit that admits everybody, who is told apart by address. All
@@ -10,7 +10,7 @@ const windowMs = 60_000
  */
 
 /** A limiter written by hand: a Map, an object a client, the same four fields. */
-function floor() {
+export function floor() {
   const windows = new Map()
   const policy = `${limit};w=${windowMs / 1000}`
   return (address, set) => {
@@ -103,9 +103,16 @@ const fastify = {
 
 export const contestantsOf = { express: Object.keys(express), fastify: Object.keys(fastify) }
 
-/** Starts a server on the host and gives its port. Its clients wait for their turn for longer than 5 seconds. */
+/** Starts a server on the host and gives its port. */
 export async function listen(framework, contestant, host) {
-  const server = await (framework === 'express' ? expressServer(contestant) : fastifyServer(contestant))
+  return listenOn(
+    await (framework === 'express' ? expressServer(contestant) : fastifyServer(contestant)),
+    host
+  )
+}
+
+/** Has a server listen, and gives its port. Its clients wait for their turn for longer than 5 seconds. */
+export function listenOn(server, host) {
   server.keepAliveTimeout = 0
   return new Promise((resolve) => server.listen(0, host, () => resolve(server.address().port)))
 }

@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { fixed, interleaved, isQuick, median, print, startChild } from './harness.js'
+import { openClients } from './load.js'
+
+/*
+ * CPU time that a limiter adds to a request: a server each in a process of its own, kept-alive connections from this
+ * one, in turns. CPU time of all threads of the server, so that neither waiting nor neighbours count.
+ */
+
+/** Each batch has servers of its own: of one program, one process may take 3 µs more for a request than another. */
+const batches = isQuick ? 1 : 4
+const rounds = isQuick ? 3 : 4
+/** Rounds before the first that counts. */
+const warmUp = 5
+const connections = 16
+
+/** In a child: tells the port that its server listens on, and whenever asked the CPU time used so far. */
+export function serve(port) {
+  process.on('message', () => process.send(process.cpuUsage()))
+  process.on('disconnect', () => process.exit(0))
+  process.send({ port })
+}
+
+async function start(url, args, times) {
+  const child = startChild(url, args)
+  const [{ port }] = await once(child, 'message')
+  const clients = await openClients(port, connections)
+  await clients.send(warmUp * times)
+  const cpuMicros = async () => {
+    child.send('cpu')
+    const [{ user, system }] = await once(child, 'message')
+    return user + system
+  }
+  return {
+    async microsEach() {
+      const before = await cpuMicros()
+      await clients.send(times)
+      return ((await cpuMicros()) - before) / times
+    },
+    stop() {
+      clients.close()
+      child.disconnect()
+    }
+  }
+}
+
+/**
+ * Contestant to medians: CPU µs a request, what is added over bare, and that as a part of the main rival's. The file
+ * at `url` is started with `argsOf(name)` for each, and `times` are the requests of a round.
+ */
+export async function measure({ url, names, argsOf, rival, times }) {
+  const found = Object.fromEntries(names.map((name) => [name, []]))
+  for (let batch = 0; batch < batches; batch++) {
+    const servers = {}
+    for (const name of names) servers[name] = await start(url, argsOf(name), times)
+    const more = await interleaved(names, rounds, (name) => servers[name].microsEach())
+    for (const name of names) {
+      found[name].push(...more[name])
+      servers[name].stop()
+    }
+  }
+  const added = (name) => median(found[name].map((micros, i) => micros - found.bare[i]))
+  return names.map((name) => ({
+    name,
+    total: median(found[name]),
+    adds: added(name),
+    share: added(name) / added(rival)
+  }))
+}
+
+/** Prints what `measure` found, and gives our part of the main rival's. */
+export function tell(title, rival, found) {
+  print({
+    title: `${title}: CPU µs a request`,
+    columns: ['', 'total', 'added', `of ${rival}'s`],
+    rows: found.map(({ name, total, adds, share }) => [
+      name,
+      fixed(total, 1),
+      fixed(adds, 1),
+      fixed(share, 2)
+    ])
+  })
+  return {
+    what: `${title}: added CPU, of ${rival}'s`,
+    found: found.find(({ name }) => name === 'headgate').share
+  }
+}
