@@ -176,7 +176,11 @@ export class Gate<Req, Res> implements Recorder {
     isBlocked: boolean
   ): Outcome | PromiseLike<Outcome> {
     const { decision } = parts
-    const record = new RequestRateLimit(parts, this.#recordOf(request)?.without(this))
+    const earlier = this.#recordOf(request)
+    const foreign = earlier?.first.notes.foreign
+    const record = new RequestRateLimit(parts, earlier?.without(this))
+    // Fields that are there by now may be ours: what was foreign is what the first of all calls found.
+    if (foreign !== undefined) record.first.notes.foreign ??= foreign
     this.#port.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
     else this.#writer.headers(response, record)

@@ -170,6 +170,11 @@ export class RequestRateLimit implements Decision {
     return this.#notes
   }
 
+  /** @internal The record of the first limiter on the request. */
+  get first(): RequestRateLimit {
+    return this.#previous?.first ?? this
+  }
+
   /** @internal The chain from here on without the record that a gate made of an earlier call of the same request. */
   without(recorder: Recorder): RequestRateLimit | undefined {
     const rest = this.#previous?.without(recorder)

@@ -56,7 +56,7 @@ export class ResponseWriter<Req, Res> {
   /** Puts the members of a List that something else has set before ours, as one List (RFC 9651 §3.1). */
   #keepForeign(response: Res, record: RequestRateLimit): void {
     const { fields, lists } = this.#plan.headers
-    const first = firstOf(record)
+    const { first } = record
     if (first === record)
       first.notes.foreign ??= new Map(lists.map((name) => [name, this.#port.getHeader(response, name) ?? '']))
     for (let i = 0; i < fields.length; i++) {
@@ -195,13 +195,6 @@ function earlierTiers({ previous }: RequestRateLimit): readonly Quota[] {
 /** False where the store failed and nobody counted: then no quota is known. */
 function isCounted({ source }: RequestRateLimit): boolean {
   return source !== 'allow' && source !== 'deny'
-}
-
-/** The record of the first limiter on the request. */
-function firstOf(record: RequestRateLimit): RequestRateLimit {
-  let first = record
-  while (first.previous !== undefined) first = first.previous
-  return first
 }
 
 function quotas(record: RequestRateLimit): readonly Quota[] {

@@ -5,18 +5,22 @@ import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
 import { type ExpressRequest, expressPort } from '../express/port.js'
 import { fastifyPort, isReply } from '../fastify/port.js'
-import { denialJson } from '../http/denial.js'
 import { answered, Gate, type Outcome, passed } from '../http/gate.js'
 import type { GatePlan } from '../http/options.js'
 import type { Port } from '../http/port.js'
 import { RequestRateLimit } from '../http/request-rate-limit.js'
-import { type Answer, RateLimitException } from './exception.js'
+import { answerOf, deferred } from './answers.js'
+import { RateLimitException } from './exception.js'
 import { graphqlPort, type ResolverCall, resolverCall } from './graphql.js'
 import { Message } from './message.js'
 import { messageException } from './message-exceptions.js'
 
-/** What denied requests are to be answered, by their response, until the exception that carries it is made. */
-const answers = new WeakMap<object, Answer>()
+const ports = {
+  express: deferred(expressPort),
+  fastify: deferred(fastifyPort),
+  graphqlExpress: graphqlPort(expressPort),
+  graphqlFastify: graphqlPort(fastifyPort)
+}
 
 /** Takes what a guard is called with, of any kind, through gates that share one plan. */
 export class ContextGate {
@@ -94,35 +98,8 @@ function pass<Req extends object, Res extends object>(
   return typeof outcome === 'number' ? leave(outcome) : Promise.resolve(outcome).then(leave)
 }
 
-/** A port that keeps what it should send, for an exception filter to send it if no other answers. */
-export function deferred<Req, Res extends object>(port: Port<Req, Res>): Port<Req, Res> {
-  const keep = (response: Res, answer: Omit<Answer, 'send'>, send: () => void) => {
-    const isOpen = () => !port.isSent(response)
-    answers.set(response, { ...answer, send: () => (isOpen() ? send() : undefined) })
-  }
-  return {
-    ...port,
-    send: (response, body, denial) =>
-      keep(response, { status: denial.status, body: denialJson(denial) }, () =>
-        port.send(response, body, denial)
-      ),
-    sendValue: (response, value, status) =>
-      keep(response, { status, body: value }, () => port.sendValue(response, value, status))
-  }
-}
-
-const ports = {
-  express: deferred(expressPort),
-  fastify: deferred(fastifyPort),
-  graphqlExpress: deferred(graphqlPort(expressPort)),
-  graphqlFastify: deferred(graphqlPort(fastifyPort))
-}
-
-/** What stands for an answer that has been sent already. */
-const sent: Answer = { status: 429, body: { statusCode: 429, message: 'Too many requests' }, send() {} }
-
 function exceptionOf(request: object, response: object): RateLimitException {
   const { rateLimit } = request as { rateLimit?: unknown }
   const isDecided = rateLimit instanceof RequestRateLimit && !rateLimit.allowed
-  return new RateLimitException(answers.get(response) ?? sent, isDecided ? rateLimit : undefined)
+  return new RateLimitException(answerOf(response), isDecided ? rateLimit : undefined)
 }

@@ -1,5 +1,9 @@
+import type { ServerResponse } from 'node:http'
+import type { ExecutionContext } from '@nestjs/common'
+import { expressPort } from '../express/port.js'
+import { fastifyPort, isReply } from '../fastify/port.js'
 import type { Port } from '../http/port.js'
-import { unanswered } from './unanswered.js'
+import { unanswered } from './answers.js'
 
 /** One call of a resolver: its request, and the response if the context has it. */
 export interface ResolverCall {
@@ -25,6 +29,12 @@ export function resolverCall(context: unknown): ResolverCall | null {
   return { request: found, response: [res, response, reply].find(isResponse) ?? null }
 }
 
+/** True for a field of a type, false for a query, mutation or subscription. */
+export function isField(context: ExecutionContext): boolean {
+  const info = context.getArgByIndex<{ path?: { prev?: unknown } } | undefined>(3)
+  return info?.path?.prev !== undefined
+}
+
 function isRequest(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const { headers, socket } = value as { headers?: unknown; socket?: unknown }
@@ -33,8 +43,9 @@ function isRequest(value: unknown): value is object {
 
 function isResponse(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
-  const { setHeader, header } = value as { setHeader?: unknown; header?: unknown }
-  return typeof (setHeader ?? header) === 'function'
+  const { getHeader, setHeader, removeHeader } = value as Partial<ServerResponse>
+  const isNode = [getHeader, setHeader, removeHeader].every((method) => typeof method === 'function')
+  return isNode || isReply(value)
 }
 
 /**
@@ -42,27 +53,28 @@ function isResponse(value: unknown): value is object {
  * it stays counted.
  */
 export function graphqlPort<Req, Res>(port: Port<Req, Res>): Port<Req, ResolverCall> {
-  const of = (call: ResolverCall) => call.response as Res | null
+  // By the response itself: a context may have Fastify's request and Node's response, or the other way round.
+  const portOf = (response: object) =>
+    (isReply(response) ? fastifyPort : expressPort) as unknown as Port<never, object>
   return {
     ...port,
     hasManyCalls: true,
     getHeader(call, name) {
-      const response = of(call)
-      return response === null ? undefined : port.getHeader(response, name)
+      const { response } = call
+      return response === null ? undefined : portOf(response).getHeader(response, name)
     },
     setHeader(call, name, value) {
-      const response = of(call)
-      if (response !== null) port.setHeader(response, name, value)
+      const { response } = call
+      if (response !== null) portOf(response).setHeader(response, name, value)
     },
     removeHeader(call, name) {
-      const response = of(call)
-      if (response !== null) port.removeHeader(response, name)
+      const { response } = call
+      if (response !== null) portOf(response).removeHeader(response, name)
     },
     ...unanswered,
     // As when parts of the answer are deferred.
-    isSent(call) {
-      const response = of(call)
-      return response !== null && port.isSent(response)
+    isSent({ response }) {
+      return response !== null && portOf(response).isSent(response)
     }
   }
 }

@@ -3,7 +3,7 @@ import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
 import { gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
-import { ContextGate, deferred } from './context-gate.js'
+import { ContextGate } from './context-gate.js'
 import { HandlerLimits } from './handler-limits.js'
 import { messagePort, trustsNobody } from './message.js'
 import type { GuardLimit, NestRequest } from './options.js'
@@ -42,8 +42,8 @@ function admit(
 ): boolean | Promise<boolean> {
   const limit = limits.of(context.getClass(), context.getHandler() as never)
   if (limit === null) return true
+  if (limits.isLate(limit, context)) return true
   const type: string = context.getType()
-  if (limits.isLate(limit, type)) return true
   if (!limitsMessages && !limit.isMarked && (type === 'ws' || type === 'rpc')) return true
   return limit.gate.admit(context)
 }
@@ -62,7 +62,7 @@ export interface LimitGuard extends CanActivate {
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function limitGuard<Req = NestRequest, Res = unknown>(options: GuardLimit<Req, Res>): LimitGuard {
-  const gate = new ContextGate(gatePlan(options, 'limitGuard') as never, deferred(messagePort(trustsNobody)))
+  const gate = new ContextGate(gatePlan(options, 'limitGuard') as never, messagePort(trustsNobody))
   const watch = new TurnWatch()
   return {
     limiter: gate.limiter,

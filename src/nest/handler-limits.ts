@@ -1,3 +1,4 @@
+import type { ExecutionContext } from '@nestjs/common'
 import { badOption, checkNames } from '../core/options.js'
 import { policyOptionNames } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
@@ -7,6 +8,7 @@ import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan, gateSettingNames } from '../http/options.js'
 import type { Port } from '../http/port.js'
 import { ContextGate } from './context-gate.js'
+import { isField } from './graphql.js'
 import type { Message } from './message.js'
 import { type LimitStage, type NestLimit, nestSettingNames, type RateLimitModuleOptions } from './options.js'
 
@@ -81,21 +83,23 @@ export class HandlerLimits {
   }
 
   /** Finds the limits of all methods of a class that `@Limit` speaks of, so that what is wrong shows now. */
-  read(owner: Class): string[] {
-    const marked: string[] = []
+  read(owner: Class): (string | symbol)[] {
+    const marked: (string | symbol)[] = []
     for (const method of methodsOf(owner)) {
       const placing = placingOf(owner, method)
       if (placing === undefined) continue
       this.of(owner, owner.prototype[method])
-      if (placing.limit !== false) marked.push(String(method))
+      if (placing.limit !== false) marked.push(method)
     }
     return marked
   }
 
   /** True where the interceptor of all handlers decides, and guards let pass. */
-  isLate(limit: HandlerLimit, type: string): boolean {
+  isLate(limit: HandlerLimit, context: ExecutionContext): boolean {
     if (limit.stage === 'guard' || !this.hasInterceptor || (!this.isGlobal && !limit.isMarked)) return false
-    return type === 'http' || type === 'graphql'
+    const type: string = context.getType()
+    // Fields are resolved after the guards of their query, and may have guards without interceptors.
+    return type === 'http' || (type === 'graphql' && !isField(context))
   }
 
   /** Closes the stores that can be closed. */

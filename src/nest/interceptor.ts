@@ -11,7 +11,7 @@ export class LateInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): ReturnType<NestInterceptor['intercept']> {
     const limit = this.#limits.of(context.getClass(), context.getHandler() as never)
-    if (limit === null || !this.#limits.isLate(limit, context.getType())) return next.handle()
+    if (limit === null || !this.#limits.isLate(limit, context)) return next.handle()
     const admitted = limit.gate.admit(context)
     return admitted === true ? next.handle() : admitted.then(() => next.handle())
   }

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { PeerSocket, TrustFunction } from '../http/client-address.js'
 import type { Port } from '../http/port.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
-import { unanswered } from './unanswered.js'
+import { unanswered } from './answers.js'
 
 /** The proxies that the server of the application trusts, for messages over its sockets. */
 export interface ProxyTrust {
@@ -22,6 +22,12 @@ interface SocketClient {
   readonly socket?: PeerSocket
   /** `ws` keeps its socket here, and the request of the handshake nowhere. */
   readonly _socket?: PeerSocket
+}
+
+/** What graphql-ws knows of a socket; Nest's drivers put it under `req` where users make no context of their own. */
+interface GraphqlClient {
+  readonly extra?: unknown
+  readonly req?: { readonly extra?: unknown } | null
 }
 
 /** What is read of the contexts of microservices. */
@@ -63,7 +69,8 @@ export class Message {
       this.socket = transportSocket(client, context.getArgs())
     } else {
       const client = (this.type === 'ws' ? context.getArgByIndex(0) : context.getArgByIndex(2)) as unknown
-      const socket = ((client as { extra?: unknown } | undefined)?.extra ?? client ?? {}) as SocketClient
+      const { extra, req } = (client ?? {}) as GraphqlClient
+      const socket = (extra ?? req?.extra ?? client ?? {}) as SocketClient
       this.data = context.getArgByIndex(1)
       this.client = client
       this.headers = socket.handshake?.headers ?? socket.request?.headers ?? none

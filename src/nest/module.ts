@@ -14,6 +14,7 @@ import { RateLimitGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
 import { limitUnknownPaths } from './not-found.js'
 import type { NestRequest, RateLimitModuleOptions } from './options.js'
+import { warnOfUnguardedFields } from './reach.js'
 import { RateLimitService } from './service.js'
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
@@ -35,12 +36,16 @@ export type RateLimitModuleAsyncOptions<Req = NestRequest, Res = unknown> = Conf
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   readonly #limits: HandlerLimits
   readonly #host: HttpAdapterHost
+  readonly #modules: ModulesContainer
+  readonly #reflector: Reflector
 
   /** @internal */
-  constructor(limits: HandlerLimits, host: HttpAdapterHost) {
+  constructor(limits: HandlerLimits, host: HttpAdapterHost, modules: ModulesContainer, reflector: Reflector) {
     super()
     this.#limits = limits
     this.#host = host
+    this.#modules = modules
+    this.#reflector = reflector
   }
 
   /**
@@ -70,6 +75,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   onModuleInit(): void {
     const { own, isGlobal } = this.#limits
+    warnOfUnguardedFields(this.#modules, this.#reflector)
     if (isGlobal && own !== null) limitUnknownPaths(this.#host, own)
     const { httpAdapter } = this.#host
     if (httpAdapter?.getType() === 'fastify') warnOfTrustSetting(httpAdapter.getInstance())
@@ -101,3 +107,5 @@ Module({
 })(RateLimitModule)
 Inject(HandlerLimits)(RateLimitModule, undefined, 0)
 Inject(HttpAdapterHost)(RateLimitModule, undefined, 1)
+Inject(ModulesContainer)(RateLimitModule, undefined, 2)
+Inject(Reflector)(RateLimitModule, undefined, 3)

@@ -1,0 +1,104 @@
+import type { Type } from '@nestjs/common'
+import type { ModulesContainer, Reflector } from '@nestjs/core'
+import { HeadgateError } from '../core/errors.js'
+import { placingOf } from '../decorators/limits-of.js'
+import { type Class, methodsOf } from '../decorators/marks.js'
+import { warn } from '../http/warnings.js'
+import { RateLimitGuard } from './guard.js'
+
+/** All controllers (true) and providers (false), in an order that is the same in every process. */
+export function classesOf(modules: ModulesContainer): Map<Class, boolean> {
+  const classes = new Map<Class, boolean>()
+  for (const { controllers, providers } of modules.values()) {
+    for (const { metatype } of controllers.values()) if (isClass(metatype)) classes.set(metatype, true)
+    for (const { metatype, inject } of providers.values())
+      if (isClass(metatype) && !inject && !classes.has(metatype)) classes.set(metatype, false)
+  }
+  return classes
+}
+
+function isClass(metatype: unknown): metatype is Class {
+  return (
+    typeof metatype === 'function' && typeof metatype.prototype === 'object' && metatype.prototype !== null
+  )
+}
+
+/** Nest's own marks on what takes part in something else than HTTP. */
+const gateway = 'websockets:is_gateway'
+const pattern = 'microservices:pattern'
+const resolver = 'graphql:resolver_type'
+const resolve = 'graphql:resolve_property'
+
+/** What tells whether Nest calls a guard for a class. */
+interface Reach {
+  readonly isController: boolean
+  readonly isGlobal: boolean
+  readonly reflector: Reflector
+}
+
+/** Sees to it that a guard is called for what `@Limit` stands on. */
+export function checkReach(
+  owner: Class,
+  methods: readonly (string | symbol)[],
+  { isController, isGlobal, reflector }: Reach
+): void {
+  const has = (key: string, ...targets: unknown[]) =>
+    targets.some((target) => reflector.get<unknown>(key, target as Type) !== undefined)
+  const isGuarded = (target: unknown) => guardsOf(reflector, target).some(isOurs)
+  for (const method of methods) {
+    const handler: unknown = owner.prototype[method]
+    const name = `${owner.name}.${String(method)}`
+    const isMessage = has(gateway, owner) || has(pattern, handler)
+    const isResolver = has(resolver, owner, handler) || has(resolve, handler)
+    if (!isController && !isMessage && !isResolver)
+      warn(
+        'HEADGATE_UNREAD_LIMIT',
+        `\`@Limit\` stands on ${name}, for which Nest calls no guard as far as one can see: put it on a ` +
+          'controller, a resolver or a gateway, or use RateLimitService.'
+      )
+    else if ((isMessage || !isGlobal) && !isGuarded(owner) && !isGuarded(handler))
+      throw new HeadgateError(
+        'HEADGATE_MISUSE',
+        `\`@Limit\` on ${name} is the one of \`headgate\`, for plain classes, and Nest calls no guard ` +
+          'there: import it from `headgate/nest`.'
+      )
+  }
+}
+
+function guardsOf(reflector: Reflector, target: unknown): readonly unknown[] {
+  return reflector.get<readonly unknown[] | undefined>('__guards__', target as Type) ?? []
+}
+
+/** True for the guard itself and for those that extend it, as a class or an instance. */
+function isOurs(guard: unknown): boolean {
+  if (guard instanceof RateLimitGuard || guard === RateLimitGuard) return true
+  return typeof guard === 'function' && guard.prototype instanceof RateLimitGuard
+}
+
+/** Warns of `@Limit` on fields of GraphQL, for which Nest calls guards only where it is told to. */
+export function warnOfUnguardedFields(modules: ModulesContainer, reflector: Reflector): void {
+  for (const { providers } of modules.values()) {
+    const options = providers.get('GqlModuleOptions')?.instance as FieldOptions | undefined
+    if (options === undefined || options.fieldResolverEnhancers?.includes('guards')) continue
+    for (const field of markedFields(modules, reflector))
+      warn(
+        'HEADGATE_UNREAD_LIMIT',
+        `\`@Limit\` stands on ${field}, a field for which Nest calls no guards: give GraphQLModule ` +
+          "`fieldResolverEnhancers: ['guards']`, or limit the queries that lead to it."
+      )
+  }
+}
+
+/** What is read of the options of GraphQLModule. */
+interface FieldOptions {
+  readonly fieldResolverEnhancers?: readonly string[]
+}
+
+function markedFields(modules: ModulesContainer, reflector: Reflector): string[] {
+  return [...classesOf(modules).keys()].flatMap((owner) =>
+    [...methodsOf(owner)]
+      .filter((method) => placingOf(owner, method)?.by === 'method')
+      .filter((method) => reflector.get(resolve, owner.prototype[method]))
+      .map((method) => `${owner.name}.${String(method)}`)
+  )
+}
