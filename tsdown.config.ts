@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { defineConfig } from 'tsdown'
 
 /**
- * CommonJS has the code and the types, and each ES module entry re-exports it by name: so a process that loads both
+ * CommonJS has the code and the types, and each ES module entry hands it on by name: so a process that loads both
  * formats has one registry of strategies and one `HeadgateError`, a program that sees both has one set of types,
  * and the package carries nothing twice.
  */
@@ -31,8 +31,6 @@ export default defineConfig({
   ],
   outputOptions: {
     exports: 'named',
-    // Test runners that load CommonJS have no `import()`.
-    dynamicImportInCjs: false,
     // The declarations have them, where editors look.
     comments: false,
     codeSplitting: {
@@ -46,9 +44,11 @@ export default defineConfig({
   },
   hooks: {
     async 'build:done'({ chunks }) {
-      for (const chunk of chunks)
-        if (chunk.type === 'chunk' && chunk.isEntry && chunk.fileName.endsWith('.cjs'))
-          await writeModule(join(chunk.outDir, chunk.fileName), chunk.exports)
+      for (const chunk of chunks) {
+        if (chunk.type !== 'chunk' || !chunk.isEntry || !chunk.fileName.endsWith('.cjs')) continue
+        const entry = join(chunk.outDir, chunk.fileName)
+        await (chunk.imports.some(isPeer) ? writeFactory(entry, chunk) : writeModule(entry, chunk.exports))
+      }
     }
   }
 })
@@ -61,4 +61,54 @@ async function writeModule(entry: string, names: readonly string[]): Promise<voi
   const types = isAdapter ? `export { rateLimit as default } ${from}` : ''
   await writeFile(entry.replace(/\.cjs$/, '.js'), `export { ${exported.join(', ')} } ${from}`)
   await writeFile(entry.replace(/\.cjs$/, '.d.ts'), `export * ${from}${types}`)
+}
+
+/**
+ * Writes an entry that loads peers. They may be ES modules, which not all that runs CommonJS can `require`: Jest cannot.
+ * So the code becomes a function of them, in a file beside the entries of both formats. Each loads them in its own way,
+ * and what the first makes of them the other has too.
+ */
+async function writeFactory(entry: string, chunk: { code: string; exports: string[] }): Promise<void> {
+  const now = new Set<string>()
+  const later = new Set<string>()
+  const body = chunk.code.replace(/\b(require|import)\("([^"]+)"\)/g, (call, kind, name) => {
+    if (!isPeer(name)) return call
+    ;(kind === 'require' ? now : later).add(name)
+    return kind === 'require' ? `peers['${name}']` : `peers['${name}']()`
+  })
+  const factory = `let made
+exports.make = (peers) => (made ??= define({}, peers))
+function define(exports, peers) {
+${body}
+return exports
+}
+`
+  await writeFile(join(entry, '../factory.cjs'), factory)
+  await writeFile(entry, commonjsCaller(chunk.exports, [...now], [...later]))
+  await writeFile(entry.replace(/\.cjs$/, '.js'), moduleCaller(chunk.exports, [...now], [...later]))
+  await writeFile(entry.replace(/\.cjs$/, '.d.ts'), `export * from './${basename(entry)}'\n`)
+}
+
+// Bundlers warn only of a missing package whose failure is caught where it is loaded.
+function commonjsCaller(names: readonly string[], now: readonly string[], later: readonly string[]): string {
+  const peers = [
+    ...now.map((name) => `'${name}': require('${name}')`),
+    ...later.map((name) => `'${name}'() { try { return require('${name}') } catch { return {} } }`)
+  ]
+  const exported = names.map((name) => `exports.${name} = made.${name}\n`)
+  return `const made = require('./factory.cjs').make({\n${peers.join(',\n')}\n})\n${exported.join('')}`
+}
+
+function moduleCaller(names: readonly string[], now: readonly string[], later: readonly string[]): string {
+  const imports = now.map((name, at) => `import * as peer${at} from '${name}'\n`)
+  const peers = [
+    ...now.map((name, at) => `'${name}': peer${at}`),
+    ...later.map((name) => `'${name}': () => import('${name}').catch(() => ({}))`)
+  ]
+  return `${imports.join('')}import { make } from './factory.cjs'
+export const { ${names.join(', ')} } = make({\n${peers.join(',\n')}\n})\n`
+}
+
+function isPeer(name: string): boolean {
+  return name.startsWith('@nestjs/')
 }

@@ -86,18 +86,29 @@ export function limitFactory<Factory>(extend: (mark: LimitDecorator) => LimitDec
 const limiting = (said: Said) => decorator((mark) => void mark.limits.unshift(said))
 
 function decorator(note: (mark: Mark) => void): LimitDecorator {
-  return (target: unknown, second?: unknown) => write(target, second, note)
+  return (target: unknown, second?: unknown, third?: unknown) => write(target, second, third, note)
 }
 
 function saidBy(said: readonly unknown[]): Said {
   const [first, limit, window, strategy = 'fixed-window'] = said
-  if (said.length > 1) return { key: first, limit, window, strategy }
-  if (typeof first === 'function')
+  if (isTarget(said))
     throw new HeadgateError(
       'HEADGATE_MISUSE',
       "`@Limit` was used without a call: write @Limit({ limit: 100, window: '1m' })."
     )
+  if (said.length > 1) return { key: first, limit, window, strategy }
   if ((typeof first === 'object' && first !== null) || (typeof first === 'string' && first !== ''))
     return first
   throw badOption('@Limit', first, "give options such as { limit: 100, window: '1m' }, or a policy's name")
+}
+
+/** True for what decorators are called with. */
+function isTarget([first, second, ...more]: readonly unknown[]): boolean {
+  if (typeof second === 'object' && second !== null) return 'kind' in second
+  if (typeof first === 'function' && second === undefined) return more.length === 0
+  return (typeof first === 'function' || typeof first === 'object') && !Array.isArray(first) && isName(second)
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'symbol'
 }

@@ -19,21 +19,56 @@ export interface Placing {
 /** Names of the options that make one or several policies. */
 const ruleNames: readonly string[] = [...policyOptionNames, 'limits']
 
+/** The names of a class's methods. */
+type MethodOf<T> = {
+  [Name in keyof T]: T[Name] extends (...args: never[]) => unknown ? Name : never
+}[keyof T]
+
 /**
  * How the methods of a controller are limited, by `@Limit`, by name. Methods that take their class's limit have the
- * very same object: give them one limiter.
+ * very same object, all others one of their own: give each object one limiter, or have `make` called once for each;
+ * then every method has a list with what limits it, or an empty one.
+ * @example
+ * const limits = limitsOf(Reports, rateLimit)
+ * app.get('/reports', ...limits.list, (req, res) => reports.list(req, res))
  * @throws HeadgateError for several limits on one target that cannot be decided together
  */
-export function limitsOf<T>(target: Class<T> | (T & object)): { readonly [Method in keyof T]?: MethodLimit } {
-  const owner = (typeof target === 'function' ? target : target.constructor) as Class
-  const limits = new Map<unknown, unknown>()
-  for (const method of methodsOf(owner)) {
-    const placing = placingOf(owner, method)
-    if (placing === undefined) continue
-    const { limit, outer } = placing
-    limits.set(method, typeof outer === 'object' && typeof limit === 'object' ? inherit(outer, limit) : limit)
+export function limitsOf<T>(target: Class<T> | (T & object)): { readonly [Name in MethodOf<T>]?: MethodLimit }
+export function limitsOf<T, Made>(
+  target: Class<T> | (T & object),
+  make: (limit: Exclude<MethodLimit, string | false>) => Made
+): { readonly [Name in MethodOf<T>]: Made[] }
+export function limitsOf(target: Class | object, make?: (limit: never) => unknown): object {
+  const owner = classOf(target)
+  const made = new Map<unknown, unknown[]>([[false, []]])
+  const listOf = (limit: unknown = false) => {
+    const list = made.get(limit) ?? [make!(limit as never)]
+    made.set(limit, list)
+    return list
   }
-  return Object.fromEntries(limits as Map<string, never>) as never
+  const limits = [...methodsOf(owner)].flatMap((method) => {
+    const limit = limitOf(owner, method)
+    if (make !== undefined) return [[method, listOf(limit)] as const]
+    return limit === undefined ? [] : [[method, limit] as const]
+  })
+  // Without a prototype, so that no name is found but those of methods.
+  return Object.setPrototypeOf(Object.fromEntries(limits as [string, unknown][]), null)
+}
+
+/** One's own limit is an object of its own: several methods may have been given one. */
+function limitOf(owner: Class, method: string | symbol): Said | false | undefined {
+  const placing = placingOf(owner, method)
+  if (placing?.by !== 'method' || typeof placing.limit !== 'object') return placing?.limit
+  return inherit(typeof placing.outer === 'object' ? placing.outer : {}, placing.limit)
+}
+
+function classOf(target: unknown): Class {
+  const owner = typeof target === 'object' && target !== null ? target.constructor : target
+  if (typeof owner === 'function' && typeof owner.prototype === 'object') return owner as Class
+  throw new HeadgateError(
+    'HEADGATE_MISUSE',
+    `\`limitsOf\` was given ${shown(target)}: give a class, or an instance of one.`
+  )
 }
 
 /** How a handler is limited by the marks on it and on its class; undefined where they say nothing. */
@@ -82,18 +117,25 @@ function tiersOf(limits: readonly Said[], where: string): object {
       )
     const rule: Record<string, unknown> = {}
     for (const [name, value] of Object.entries(said)) {
+      if (value === undefined) continue
       if (ruleNames.includes(name)) rule[name] = value
       else if (name in settings && !isSame(settings[name], value))
         throw apart(where, `\`${name}\` is ${shown(settings[name])} in one and ${shown(value)} in another.`)
       else settings[name] = value
     }
-    return (rule.limits as object[] | undefined) ?? [rule]
+    const { limits, ...beside } = rule
+    if (limits === undefined) return [rule]
+    const [name] = Object.keys(beside)
+    if (name !== undefined)
+      throw apart(where, `\`${name}\` stands beside \`limits\`; put it into one of them.`)
+    return limits as object[]
   })
   return { ...settings, limits: rules }
 }
 
 function isSame(a: unknown, b: unknown): boolean {
-  return a === b || (Array.isArray(a) && Array.isArray(b) && JSON.stringify(a) === JSON.stringify(b))
+  if (!Array.isArray(a) || !Array.isArray(b)) return a === b
+  return a.length === b.length && a.every((one, i) => isSame(one, b[i]))
 }
 
 function apart(where: string, why: string): HeadgateError {

@@ -17,6 +17,8 @@ export interface DecoratorContext {
   readonly name?: string | symbol | undefined
   readonly static?: boolean
   readonly private?: boolean
+  /** What stands for the class before there is one; not all compilers give it. */
+  readonly metadata?: object | undefined
   addInitializer?(initializer: (this: unknown) => void): void
 }
 
@@ -27,17 +29,19 @@ type Method = string | symbol
 type Name = Method | undefined
 
 const classes = new WeakMap<object, Mark>()
-/** Marks of methods by the object that has the method: the prototype of a class. */
+/** Marks of methods by the prototype that has the method, or by the metadata object of its class. */
 const methods = new WeakMap<object, Map<Method, Mark>>()
 /**
  * Marks of methods that a decorator of the standard was given: it sees the function before there is a class. Other
- * decorators may put another function in its place; an initializer then tells the class, at the first instance.
+ * decorators may put another function in its place; where there is no metadata, the first instance tells the class.
  */
 const functions = new WeakMap<object, Mark>()
 
 /** Writes on the target of a decorator, of either kind. */
-export function write(target: unknown, second: unknown, note: (mark: Mark) => void): void {
+export function write(target: unknown, second: unknown, third: unknown, note: (mark: Mark) => void): void {
   if (typeof second === 'object' && second !== null) note(standardMark(target, second as DecoratorContext))
+  // Decorators of parameters are told their index.
+  else if (typeof third === 'number') throw misplaced(second as Name)
   else note(legacyMark(target, second as Name))
 }
 
@@ -54,8 +58,8 @@ export function classMark(target: Class): Mark | undefined {
 export function methodMark(target: Class, method: Method): Mark | undefined {
   for (const prototype of prototypesOf(target)) {
     if (!Object.hasOwn(prototype, method)) continue
-    const value: unknown = Object.getOwnPropertyDescriptor(prototype, method)!.value
-    return methods.get(prototype)?.get(method) ?? functions.get(value as object)
+    const known = methods.get(prototype) ?? methods.get(metadataOf(prototype)!)
+    return known?.get(method) ?? functions.get(ownMethod(prototype, method)!)
   }
   return undefined
 }
@@ -71,48 +75,82 @@ export function methodsOf(target: Class): ReadonlySet<Method> {
   return names
 }
 
-function* prototypesOf(target: Class): Iterable<object> {
-  const { prototype } = target
-  for (
-    let one: object = prototype;
-    one !== Object.prototype && one !== null;
-    one = Object.getPrototypeOf(one)
-  )
+function prototypesOf(target: Class): Iterable<object> {
+  return chainOf(target.prototype)
+}
+
+function* chainOf(prototype: object): Iterable<object> {
+  for (let one = prototype; one !== Object.prototype && one !== null; one = Object.getPrototypeOf(one))
     yield one
+}
+
+/** The function that a prototype has under a name. */
+function ownMethod(prototype: object, name: Method): object | undefined {
+  const value: unknown = Object.getOwnPropertyDescriptor(prototype, name)?.value
+  return typeof value === 'function' ? value : undefined
+}
+
+const metadataSymbol = (Symbol as { metadata?: symbol }).metadata ?? Symbol.for('Symbol.metadata')
+
+/** What decorators of the methods of this prototype were given as `metadata`. */
+function metadataOf({ constructor: owner }: object): object | undefined {
+  const value: unknown = Object.getOwnPropertyDescriptor(owner ?? {}, metadataSymbol)?.value
+  return typeof value === 'object' && value !== null ? value : undefined
 }
 
 function standardMark(target: unknown, context: DecoratorContext): Mark {
   if (context.kind === 'class') return markIn(classes, target as object)
   if (context.kind !== 'method' || context.static || context.private) throw misplaced(context.name)
+  const name = context.name!
+  if (context.metadata !== undefined) {
+    const mark = methodIn(context.metadata, name)
+    functions.set(target as object, mark)
+    return mark
+  }
   const mark = markIn(functions, target as object)
-  const { name } = context
   context.addInitializer?.(function (this: unknown) {
-    const owner = ownerOf(this as object, name!)
-    if (owner !== null && methods.get(owner)?.get(name!) === undefined) methodsIn(owner).set(name!, mark)
+    tellClass(this as object, name, target as object, mark)
   })
   return mark
 }
 
-function legacyMark(target: unknown, name: Name): Mark {
-  if (typeof target === 'function' && name === undefined) return markIn(classes, target)
-  if (typeof target !== 'object' || target === null || name === undefined) throw misplaced(name)
-  if (typeof Object.getOwnPropertyDescriptor(target, name)?.value !== 'function') throw misplaced(name)
-  const marks = methodsIn(target)
-  const mark = marks.get(name) ?? { limits: [] }
-  marks.set(name, mark)
-  return mark
+/**
+ * Tells the class of an instance of the mark on a method that was decorated before there was a class.
+ * @throws HeadgateError where it is not certain which method that is: another function is in its place
+ */
+function tellClass(instance: object, name: Method, decorated: object, mark: Mark): void {
+  const holders = [...chainOf(Object.getPrototypeOf(instance))].filter((one) => ownMethod(one, name))
+  if (holders.some((one) => methods.get(one)?.get(name) === mark)) return
+  const isOpen = (one: object) => !methods.get(one)?.has(name) && !functions.has(ownMethod(one, name)!)
+  const exact = holders.find((one) => ownMethod(one, name) === decorated)
+  const [owner, another] = exact === undefined ? holders.filter(isOpen) : [exact]
+  if (owner === undefined || another !== undefined)
+    throw new HeadgateError(
+      'HEADGATE_MISUSE',
+      `Another decorator has replaced \`${String(name)}\`, so that its \`@Limit\` is lost: write \`@Limit\` above it.`
+    )
+  methodsIn(owner).set(name, mark)
 }
 
-/** The prototype from which an instance has a method. */
-function ownerOf(instance: object, name: Method): object | null {
-  let owner: object | null = Object.getPrototypeOf(instance)
-  while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner)
-  return owner
+function legacyMark(target: unknown, given: Name | number): Mark {
+  // Some compilers give the name of a method `7() {}` as a number.
+  const name = typeof given === 'number' ? String(given) : given
+  if (typeof target === 'function' && name === undefined) return markIn(classes, target)
+  if (typeof target !== 'object' || target === null || name === undefined) throw misplaced(name)
+  if (ownMethod(target, name) === undefined) throw misplaced(name)
+  return methodIn(target, name)
 }
 
 function markIn(marks: WeakMap<object, Mark>, target: object): Mark {
   const mark = marks.get(target) ?? { limits: [] }
   marks.set(target, mark)
+  return mark
+}
+
+function methodIn(owner: object, name: Method): Mark {
+  const marks = methodsIn(owner)
+  const mark = marks.get(name) ?? { limits: [] }
+  marks.set(name, mark)
   return mark
 }
 

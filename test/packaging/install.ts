@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildCopy, manifestOf } from './build.js'
+import { buildCopy } from './build.js'
 import { outputOf } from './run.js'
 
 /** The package as users get it. */
@@ -19,16 +19,20 @@ export interface Projects {
   remove(): Promise<void>
 }
 
-/** Packs the package once and installs it with npm into each project. */
-export async function installProjects(): Promise<Projects> {
+/** What is installed beside the package in each project, by its name. */
+export type Beside = Readonly<Record<string, readonly string[]>>
+
+/** Packs the package once and installs it with npm into each project. All of them find `tools`, installed once. */
+export async function installProjects(beside: Beside, tools: readonly string[] = []): Promise<Projects> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-packaging-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
-    const packed = await pack(join(folder, 'headgate'))
-    const projects = Object.entries(await beside())
-    await Promise.all(
-      projects.map(([name, others]) => install(join(folder, name), [packed.tarball, ...others]))
-    )
+    const [packed] = await Promise.all([pack(join(folder, 'headgate')), install(folder, tools)])
+    const projects = Object.entries(beside).map(async ([name, others]) => {
+      await addSources(join(folder, name))
+      await install(join(folder, name), [packed.tarball, ...others])
+    })
+    await Promise.all(projects)
     return { folder, packed, remove }
   } catch (error) {
     await remove()
@@ -43,36 +47,18 @@ async function pack(folder: string): Promise<Packed> {
   return { tarball: join(folder, filename), folder, files }
 }
 
-/** What is installed beside the package in each project. */
-async function beside(): Promise<Record<string, readonly string[]>> {
-  const types = await current('@types/node')
-  const newest = ['express', 'fastify', 'typescript', '@types/express'].map(current)
-  return {
-    current: [types, ...(await Promise.all(newest)), 'typescript7@npm:typescript@7.0.2'],
-    'express-only': [types, await lowest('express'), '@types/express@4.17.21'],
-    'fastify-only': [types, await lowest('fastify')],
-    'core-only': []
-  }
-}
-
-async function current(name: string): Promise<string> {
-  return `${name}@${(await manifestOf(name)).version}`
-}
-
-/** The first version of a peer's range such as `^4.18.0 || ^5.0.0`. */
-async function lowest(name: string): Promise<string> {
-  const { peerDependencies } = await manifestOf()
-  return `${name}@${/\d+\.\d+\.\d+/.exec(peerDependencies[name] ?? '')}`
-}
-
-/** A project with the sources of `projects/` in a package of either type. */
-async function install(project: string, specs: readonly string[]): Promise<void> {
+/** The sources of `projects/` in a package of either type. */
+async function addSources(project: string): Promise<void> {
   await mkdir(project)
-  await writeFile(join(project, 'package.json'), JSON.stringify({ private: true }))
   for (const type of ['module', 'commonjs']) {
     await cp(join(import.meta.dirname, 'projects'), join(project, type), { recursive: true })
     await writeFile(join(project, type, 'package.json'), JSON.stringify({ type }))
   }
-  const flags = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts']
-  await outputOf('npm', ['install', ...flags, ...specs], project)
+}
+
+/** Installs packages. Peers that do not fit are an error, where npm would warn of some. */
+async function install(project: string, specs: readonly string[]): Promise<void> {
+  await writeFile(join(project, 'package.json'), JSON.stringify({ private: true }))
+  const flags = ['--strict-peer-deps', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts']
+  if (specs.length > 0) await outputOf('npm', ['install', ...flags, ...specs], project)
 }

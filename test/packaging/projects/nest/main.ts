@@ -1,0 +1,3 @@
+import { seen } from './app.js'
+
+seen().then((all) => console.log(JSON.stringify(all)))

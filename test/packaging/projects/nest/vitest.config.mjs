@@ -1,0 +1,1 @@
+export default { test: { globals: true, include: ['*.spec.ts'] } }
