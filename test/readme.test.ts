@@ -5,7 +5,8 @@ import { policyOptionNames } from '../src/core/policy.js'
 import { headerStyleNames } from '../src/http/headers/index.js'
 import { gateSettingNames } from '../src/http/options.js'
 import { createLimiter } from '../src/index.js'
-import { block, readme, run, runTypeScript } from './support/readme.js'
+import { nestSettingNames } from '../src/nest/options.js'
+import { block, readme, run, runDecorated, runTypeScript } from './support/readme.js'
 
 const root = new URL('..', import.meta.url)
 
@@ -70,6 +71,20 @@ describe('README examples', () => {
       [201, '100'],
       [201, '5']
     ])
+  })
+
+  it('limits plain classes', () => {
+    const paths = ['list', 'search', 'list', ...Array.from({ length: 4 }, () => 'create')]
+    const check = `
+      const server = app.listen(0)
+      const seen = []
+      for (const path of ${JSON.stringify([...paths, 'health', 'health', 'health'])})
+        seen.push((await fetch('http://localhost:' + server.address().port + '/' + path)).status)
+      console.log(JSON.stringify(seen))
+      server.close()
+      server.closeAllConnections()`
+    const expected = [200, 200, 429, 200, 200, 200, 429, 200, 200, 200]
+    expect(runDecorated('classes', check)).toEqual(expected)
   })
 
   it('does after a migration from @nestjs/throttler what was done before', () => {
@@ -166,6 +181,12 @@ describe('README facts', () => {
     for (const name of [...policyOptionNames, 'limits', ...gateSettingNames])
       expect(options).toContain(`\`${name}\``)
     for (const style of headerStyleNames) expect(readme).toContain(`'${style}'`)
+  })
+
+  it('lists every option of NestJS', () => {
+    const section = readme.split('## NestJS')[1]!.split('## Plain classes')[0]!
+    for (const name of [...nestSettingNames, 'policies', 'global'])
+      expect(section).toContain(`| \`${name}\` |`)
   })
 
   it('names files that exist', () => {

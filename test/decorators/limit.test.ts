@@ -56,6 +56,32 @@ describe.each(kinds)('@Limit, %s decorators', (kind) => {
     })
   })
 
+  describe('with limiters made of it', () => {
+    it('has one for each limit, in a list for every method', () => {
+      const Reports = returned(`
+        @Limit(a)
+        class Reports {
+          list() {}
+          search() {}
+          @Limit(b) create() {}
+          @Limit("login") login() {}
+          @Limit.skip() health() {}
+        }
+        return Reports`)
+      const made: unknown[] = []
+      const found = limitsOf(Reports, (limit) => {
+        made.push(limit)
+        return made.length
+      })
+      expect(made).toEqual([a, b, 'login'])
+      expect(found).toEqual({ list: [1], search: [1], create: [2], login: [3], health: [] })
+    })
+
+    it('has an empty list where nothing is said', () => {
+      expect(limitsOf(returned('return class Reports { list() {} }'), rateLimit)).toEqual({ list: [] })
+    })
+  })
+
   describe('shorthand', () => {
     it('names key, limit, window, and the strategy if it is another', () => {
       const found = limits(

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { transformSync } from 'esbuild'
 import ts from 'typescript'
 import { expect } from 'vitest'
 
@@ -25,6 +26,12 @@ const legacyDecorators: ts.CompilerOptions = {
   module: ts.ModuleKind.ESNext,
   experimentalDecorators: true,
   emitDecoratorMetadata: true
+}
+
+/** Runs an example with decorators as the standard has them. */
+export function runDecorated(name: string, check: string): unknown {
+  const source = `${block(`example: ${name}`)}\n${check}`
+  return evaluate(transformSync(source, { target: 'node20', format: 'esm' }).code)
 }
 
 /** Runs an example as a reader would, against the built package, then `check`, and gives what that printed. */

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
-import express, { type Request, type RequestHandler, type Response } from 'express'
-import { Limit, limitsOf, type MethodLimit } from 'headgate'
+import express, { type Request, type Response } from 'express'
+import { Limit, limitsOf } from 'headgate'
 import { rateLimit } from 'headgate/express'
 
 let clock = 0
@@ -46,21 +46,11 @@ class Reports {
 
 const app = express()
 const reports = new Reports()
-const limits = limitsOf(reports)
-const limiters = new Map<object, RequestHandler>()
-
-function limited(limit: MethodLimit | undefined): RequestHandler[] {
-  if (typeof limit !== 'object') return []
-  const limiter = limiters.get(limit) ?? rateLimit(limit)
-  limiters.set(limit, limiter)
-  return [limiter]
-}
+const limits = limitsOf(reports, rateLimit)
 
 const methods = ['list', 'search', 'create', 'remove', 'export', 'plan', 'health'] as const
 for (const method of methods)
-  app.get(`/${method}`, limited(limits[method]), (request: Request, response: Response) =>
-    reports[method](request, response)
-  )
+  app.get(`/${method}`, ...limits[method], (request, response) => reports[method](request, response))
 
 async function main() {
   const server = app.listen(0, '127.0.0.1')

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
-import { Limit, limitsOf, type MethodLimit } from 'headgate'
-import rateLimit, { type LimitHookFunction } from 'headgate/fastify'
+import { Limit, limitsOf } from 'headgate'
+import rateLimit from 'headgate/fastify'
 
 type Planned = FastifyRequest<{ Querystring: { plan: string } }>
 
@@ -51,16 +51,9 @@ async function main() {
   const app = Fastify()
   await app.register(rateLimit)
   const reports = new Reports()
-  const limits = limitsOf(reports)
-  const hooks = new Map<object, LimitHookFunction>()
-  const limited = (limit: MethodLimit | undefined): LimitHookFunction[] => {
-    if (typeof limit !== 'object') return []
-    const hook = hooks.get(limit) ?? app.limit(limit)
-    hooks.set(limit, hook)
-    return [hook]
-  }
+  const limits = limitsOf(reports, app.limit)
   for (const method of methods)
-    app.get(`/${method}`, { onRequest: limited(limits[method]) }, async (request, reply) =>
+    app.get(`/${method}`, { onRequest: limits[method] }, async (request, reply) =>
       reports[method](request, reply)
     )
 
