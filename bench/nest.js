@@ -6,7 +6,7 @@ import { measure, serve, tell } from './server-cpu.js'
 
 const rival = '@nestjs/throttler'
 /** Requests a round. */
-const times = isQuick ? { express: 1000, fastify: 2000 } : { express: 2000, fastify: 4000 }
+const times = isQuick ? { express: 1000, fastify: 2000 } : { express: 250, fastify: 500 }
 
 export async function run() {
   const targets = []

@@ -9,9 +9,10 @@ import { openClients } from './load.js'
 
 /** Each batch has servers of its own: of one program, one process may take 3 µs more for a request than another. */
 const batches = isQuick ? 1 : 4
-const rounds = isQuick ? 3 : 4
+/** Many short ones: what comes and goes on a shared machine then strikes neighbours in a round alike. */
+const rounds = isQuick ? 3 : 32
 /** Rounds before the first that counts. */
-const warmUp = 5
+const warmUp = isQuick ? 5 : 40
 const connections = 16
 
 /** In a child: tells the port that its server listens on, and whenever asked the CPU time used so far. */

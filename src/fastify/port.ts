@@ -46,7 +46,8 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
 
 /** True for Fastify's reply, among the response objects of all frameworks. */
 export function isReply(response: object): response is FastifyReply {
-  return 'hijack' in response
+  // Its own property first: of Express's response all prototypes would be searched for the other, each time.
+  return Object.hasOwn(response, 'raw') && 'hijack' in response
 }
 
 const lowerCased = new Map<string, string>()
