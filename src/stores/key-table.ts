@@ -72,15 +72,16 @@ export class KeyTable {
    * @throws HeadgateError `HEADGATE_BAD_LIMIT` where they would pass the default bound on bytes
    */
   widen(slots: number, move: Mover): void {
-    this.#rebuild(this.#tiers.slots, copyOf(this.#tiers.slots))
     const maxKeys = this.#boundOf(slots)
+    if (this.table.used > maxKeys) this.#rebuild(this.#tiers.slots, copyOf(this.#tiers.slots))
     if (this.table.used > maxKeys)
       throw new HeadgateError(
         'HEADGATE_BAD_LIMIT',
         `A limit function asks for ${slots * 8} bytes a key, more than ${this.table.used} keys may have together: return a smaller limit, or use a strategy that needs less.`
       )
     this.maxKeys = maxKeys
-    this.#rebuild(slots, move)
+    // All that it holds stays: what is spent under the limits so far may owe under those to come.
+    this.#rebuild(slots, move, () => false)
   }
 
   /**
@@ -99,8 +100,8 @@ export class KeyTable {
     return this.#tiers.isSpent(this.table.cells, this.baseOf(place))
   }
 
-  #rebuild(slots: number, move: Mover): void {
-    this.table = this.table.rebuilt(slots, this.maxKeys, (place) => this.#isSpent(place), move)
+  #rebuild(slots: number, move: Mover, isSpent = (place: number) => this.#isSpent(place)): void {
+    this.table = this.table.rebuilt(slots, this.maxKeys, isSpent, move)
     this.#hand = 0
     this.#leap = leapFor(this.table.size)
   }

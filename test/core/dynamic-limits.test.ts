@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { buildLimiter } from '../../src/core/limiter-options.js'
 import type { PolicyOptions } from '../../src/core/policy.js'
+import { memoryStore } from '../../src/index.js'
 import { dynamic } from '../support/dynamic.js'
 import { modelOf } from '../support/models.js'
 import { decide } from '../support/reference.js'
@@ -159,5 +161,21 @@ describe('gcra', () => {
       remaining: 998,
       resetMs: 120
     })
+  })
+})
+
+describe('limits of which one needs more room for every key', () => {
+  it('forget no key that owes under the limit to come', () => {
+    let time = 0
+    const tiers = [
+      { name: 'bucket', strategy: 'token-bucket', limit: 1, window: 3, burst: 3 },
+      { name: 'log', strategy: 'sliding-log', limit: 1, window: 1 }
+    ]
+    const limiter = buildLimiter({ limits: tiers, now: () => time }, memoryStore)
+    const take = (limits: readonly unknown[]) => limiter.take('key', 1, time, limiter.withLimits(limits))
+    take([8, undefined])
+    time = 1
+    // Of the unit that was charged a third has come back at the rate of the limit of now, and one more is charged.
+    expect(take([undefined, 8]).tiers[0]).toMatchObject({ allowed: true, remaining: 1, resetMs: 5 })
   })
 })
