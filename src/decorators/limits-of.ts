@@ -75,7 +75,13 @@ function classOf(target: unknown): Class {
 export function placingOf(owner: Class, method: string | symbol): Placing | undefined {
   const own = methodMark(owner, method)
   const shared = classMark(owner)
-  if (own?.skip === true) return { by: 'method', limit: false }
+  if (own?.skip === true) {
+    if (own.limits.length === 0) return { by: 'method', limit: false }
+    throw new HeadgateError(
+      'HEADGATE_MISUSE',
+      `${owner.name}.${String(method)} has both \`@Limit.skip()\` and a limit: leave one of them out.`
+    )
+  }
   const outer = shared && together(shared, owner.name)
   if (own !== undefined && own.limits.length > 0)
     return { by: 'method', limit: together(own, `${owner.name}.${String(method)}`)!, outer }

@@ -28,6 +28,7 @@ export type Class<T = unknown> = abstract new (...args: never[]) => T
 type Method = string | symbol
 type Name = Method | undefined
 
+/** Marks of classes by their prototype, which stays where a decorator puts another constructor in their place. */
 const classes = new WeakMap<object, Mark>()
 /** Marks of methods by the prototype that has the method, or by the metadata object of its class. */
 const methods = new WeakMap<object, Map<Method, Mark>>()
@@ -47,8 +48,8 @@ export function write(target: unknown, second: unknown, third: unknown, note: (m
 
 /** The mark of a class, its own or the nearest of those that it extends. */
 export function classMark(target: Class): Mark | undefined {
-  for (let one: object | null = target; one !== null; one = Object.getPrototypeOf(one)) {
-    const mark = classes.get(one)
+  for (const prototype of prototypesOf(target)) {
+    const mark = classes.get(prototype)
     if (mark !== undefined) return mark
   }
   return undefined
@@ -56,9 +57,12 @@ export function classMark(target: Class): Mark | undefined {
 
 /** The mark of a method as the class has it: what a subclass overrides has only marks of its own. */
 export function methodMark(target: Class, method: Method): Mark | undefined {
+  let metadata: object | undefined
   for (const prototype of prototypesOf(target)) {
+    // Of a class that a decorator has replaced by one that extends it, that one has the metadata.
+    metadata = metadataOf(prototype) ?? metadata
     if (!Object.hasOwn(prototype, method)) continue
-    const known = methods.get(prototype) ?? methods.get(metadataOf(prototype)!)
+    const known = methods.get(prototype) ?? methods.get(metadata!)
     return known?.get(method) ?? functions.get(ownMethod(prototype, method)!)
   }
   return undefined
@@ -99,7 +103,7 @@ function metadataOf({ constructor: owner }: object): object | undefined {
 }
 
 function standardMark(target: unknown, context: DecoratorContext): Mark {
-  if (context.kind === 'class') return markIn(classes, target as object)
+  if (context.kind === 'class') return markIn(classes, (target as Class).prototype)
   if (context.kind !== 'method' || context.static || context.private) throw misplaced(context.name)
   const name = context.name!
   if (context.metadata !== undefined) {
@@ -135,7 +139,8 @@ function tellClass(instance: object, name: Method, decorated: object, mark: Mark
 function legacyMark(target: unknown, given: Name | number): Mark {
   // Some compilers give the name of a method `7() {}` as a number.
   const name = typeof given === 'number' ? String(given) : given
-  if (typeof target === 'function' && name === undefined) return markIn(classes, target)
+  if (typeof target === 'function' && name === undefined && target.prototype)
+    return markIn(classes, target.prototype)
   if (typeof target !== 'object' || target === null || name === undefined) throw misplaced(name)
   if (ownMethod(target, name) === undefined) throw misplaced(name)
   return methodIn(target, name)

@@ -19,14 +19,17 @@ export function answerOf(response: object): Answer {
 
 /** A port that keeps what it should send, for an exception filter to send it if no other answers. */
 export function deferred<Req, Res extends object>(port: Port<Req, Res>): Port<Req, Res> {
-  const keep = (response: Res, status: number, body: unknown, send: () => void) =>
-    void answers.set(response, {
+  const keep = (response: Res, status: number, body: unknown, send: () => void) => {
+    // That of the body which the handler would have sent (`@Header`).
+    if (port.getHeader(response, 'Content-Type') !== undefined) port.removeHeader(response, 'Content-Type')
+    answers.set(response, {
       status,
       body,
       send() {
         if (!port.isSent(response)) send()
       }
     })
+  }
   return {
     ...port,
     send: (response, body, denial) =>

@@ -32,7 +32,7 @@ export function limitApplication(options: RateLimitModuleOptions, surroundings: 
   if (limited.has(config))
     throw new HeadgateError(
       'HEADGATE_MISUSE',
-      'RateLimitModule is imported twice with different options, so requests would be counted twice: import it once, ' +
+      'RateLimitModule is imported twice, so requests would be counted twice: import it once, ' +
         'and give what differs as `policies`, or in `@Limit`.'
     )
   const classes = classesOf(modules)

@@ -54,7 +54,7 @@ export class ContextGate {
    */
   admit(context: ExecutionContext): true | Promise<true> {
     const type: string = context.getType()
-    if (type === 'http') return this.admitRequest(context.getArgByIndex(0), context.getArgByIndex(1))
+    if (isHttp(context)) return this.admitRequest(context.getArgByIndex(0), context.getArgByIndex(1))
     if (this.#met.has(context)) return true
     this.#met.add(context)
     const call = type === 'graphql' ? resolverCall(context.getArgByIndex(2)) : null
@@ -92,6 +92,8 @@ function pass<Req extends object, Res extends object>(
   if (outcome === passed) return true
   const leave = (late: Outcome): true | Promise<true> => {
     if (late === passed) return true
+    // Users' filters would answer it again.
+    if (late === answered && isAnswered(response)) return new Promise<true>(() => {})
     if (late === answered) throw exceptionOf(request, response)
     return new Promise((resolve) => gate.hold(late, response, () => resolve(true)))
   }
@@ -102,4 +104,16 @@ function exceptionOf(request: object, response: object): RateLimitException {
   const { rateLimit } = request as { rateLimit?: unknown }
   const isDecided = rateLimit instanceof RequestRateLimit && !rateLimit.allowed
   return new RateLimitException(answerOf(response), isDecided ? rateLimit : undefined)
+}
+
+/** True for HTTP proper: libraries give contexts of their own this type, with other arguments. */
+export function isHttp(context: ExecutionContext): boolean {
+  const response = context.getArgByIndex<unknown>(1)
+  return context.getType<string>() === 'http' && typeof response === 'object' && response !== null
+}
+
+function isAnswered(response: object): boolean {
+  return isReply(response)
+    ? fastifyPort.isSent(response)
+    : (response as Partial<ServerResponse>).headersSent === true
 }

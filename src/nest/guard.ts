@@ -1,9 +1,10 @@
-import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional } from '@nestjs/common'
 import type { AsyncLimiter } from '../core/async-limiter.js'
+import { HeadgateError } from '../core/errors.js'
 import type { Limiter } from '../core/limiter.js'
 import { gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
-import { ContextGate } from './context-gate.js'
+import { ContextGate, isHttp } from './context-gate.js'
 import { HandlerLimits } from './handler-limits.js'
 import { messagePort, trustsNobody } from './message.js'
 import type { GuardLimit, NestRequest } from './options.js'
@@ -17,7 +18,12 @@ export class RateLimitGuard implements CanActivate {
   readonly #limits: HandlerLimits
 
   /** @internal */
-  constructor(limits: HandlerLimits) {
+  constructor(limits: HandlerLimits | undefined) {
+    if (!(limits instanceof HandlerLimits))
+      throw new HeadgateError(
+        'HEADGATE_MISUSE',
+        "`@Limit` and RateLimitGuard need the module: import RateLimitModule.forRoot({ … }) in the application's root module."
+      )
     this.#limits = limits
   }
 
@@ -29,6 +35,7 @@ export class RateLimitGuard implements CanActivate {
 
 Injectable()(RateLimitGuard)
 Inject(HandlerLimits)(RateLimitGuard, undefined, 0)
+Optional()(RateLimitGuard, undefined, 0)
 
 /** The guard of all routes and resolvers, and of messages that `@Limit` speaks of. */
 export function globalGuard(limits: HandlerLimits): CanActivate {
@@ -40,11 +47,11 @@ function admit(
   limits: HandlerLimits,
   limitsMessages: boolean
 ): boolean | Promise<boolean> {
+  // Other kinds of contexts are limited where a guard of ours stands: in its place among theirs.
+  if (!limitsMessages && !isRequest(context)) return true
   const limit = limits.of(context.getClass(), context.getHandler() as never)
   if (limit === null) return true
   if (limits.isLate(limit, context)) return true
-  const type: string = context.getType()
-  if (!limitsMessages && !limit.isMarked && (type === 'ws' || type === 'rpc')) return true
   return limit.gate.admit(context)
 }
 
@@ -71,4 +78,8 @@ export function limitGuard<Req = NestRequest, Res = unknown>(options: GuardLimit
       return gate.admit(context)
     }
   }
+}
+
+function isRequest(context: ExecutionContext): boolean {
+  return context.getType<string>() === 'graphql' || isHttp(context)
 }

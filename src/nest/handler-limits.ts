@@ -1,13 +1,14 @@
 import type { ExecutionContext } from '@nestjs/common'
+import { HeadgateError } from '../core/errors.js'
 import { badOption, checkNames } from '../core/options.js'
 import { policyOptionNames } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
 import { inherit, type Placing, placingOf } from '../decorators/limits-of.js'
-import { type Class, methodsOf } from '../decorators/marks.js'
+import { type Class, methodMark, methodsOf } from '../decorators/marks.js'
 import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan, gateSettingNames } from '../http/options.js'
 import type { Port } from '../http/port.js'
-import { ContextGate } from './context-gate.js'
+import { ContextGate, isHttp } from './context-gate.js'
 import { isField } from './graphql.js'
 import type { Message } from './message.js'
 import { type LimitStage, type NestLimit, nestSettingNames, type RateLimitModuleOptions } from './options.js'
@@ -46,6 +47,8 @@ export class HandlerLimits {
   readonly #label: ClassLabel
   readonly #handlers = new WeakMap<Class, WeakMap<Handler, HandlerLimit | null>>()
   readonly #stores = new Set<Closable>()
+  /** By name: constructors may put functions of their own in the place of methods, for each request. */
+  readonly #methods = new WeakMap<Class, Map<string | symbol, HandlerLimit | null>>()
   /** Limits that all methods of a class share. */
   readonly #classes = new WeakMap<Class, HandlerLimit>()
 
@@ -69,8 +72,15 @@ export class HandlerLimits {
     this.#options = own as NestLimit
     this.#messages = messages
     this.#label = label
-    const hasRule = rules.some((name) => (own as Readonly<Record<string, unknown>>)[name] !== undefined)
+    // Also where it is undefined, or the prototype has it: what a configuration lacks must not leave all unprotected.
+    const hasRule = rules.some((name) => name in options)
     this.own = hasRule ? this.#place(this.#options, 'RateLimitModule', { mayShare: true }, false) : null
+    if (this.own !== null && Object.hasOwn(policies, 'default'))
+      throw badOption(
+        'policies.default',
+        policies,
+        "the module's own limit is the policy 'default': give this one another name"
+      )
     this.policies = new NamedPolicies(policies, { by: '`@Limit`', owner: 'the module' }, (name, policy) =>
       this.#place(inherit(this.#options, policy), `policies.${name}`, { mayShare: true }, true)
     )
@@ -99,17 +109,24 @@ export class HandlerLimits {
     if (limit.stage === 'guard' || !this.hasInterceptor || (!this.isGlobal && !limit.isMarked)) return false
     const type: string = context.getType()
     // Fields are resolved after the guards of their query, and may have guards without interceptors.
-    return type === 'http' || (type === 'graphql' && !isField(context))
+    return isHttp(context) || (type === 'graphql' && !isField(context))
   }
 
   /** Closes the stores that can be closed. */
   async close(): Promise<void> {
-    await Promise.all([...this.#stores].map((store) => store.close?.()))
+    const closed = await Promise.allSettled([...this.#stores].map(async (store) => store.close?.()))
+    const failed = closed.find((one) => one.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
   }
 
   #find(owner: Class, handler: Handler): HandlerLimit | null {
-    const method = [...methodsOf(owner)].find((name) => owner.prototype[name] === handler) ?? handler.name
-    const limit = this.#limitFor(owner, String(method), placingOf(owner, method))
+    const method = methodOf(owner, handler)
+    const known = this.#methods.get(owner) ?? new Map<string | symbol, HandlerLimit | null>()
+    this.#methods.set(owner, known)
+    const there = known.get(method)
+    const limit =
+      there === undefined ? this.#limitFor(owner, String(method), placingOf(owner, method)) : there
+    known.set(method, limit)
     const handlers = this.#handlers.get(owner) ?? new WeakMap<Handler, HandlerLimit | null>()
     this.#handlers.set(owner, handlers)
     handlers.set(handler, limit)
@@ -161,4 +178,17 @@ export class HandlerLimits {
     if (limit.stage === 'interceptor') this.hasLateLimits = true
     return limit
   }
+}
+
+/** The name of the method that a handler is: an instance may have it bound, or another function in its place. */
+function methodOf(owner: Class, handler: Handler): string | symbol {
+  const names = methodsOf(owner)
+  for (const name of names) if (owner.prototype[name] === handler) return name
+  const named = handler.name.replace(/^(bound )+/, '')
+  // No method of the class says anything of its own, so it is the same for all.
+  if (names.has(named) || ![...names].some((name) => methodMark(owner, name))) return named
+  throw new HeadgateError(
+    'HEADGATE_MISUSE',
+    `${owner.name} has put a function named '${handler.name}' in the place of a method, so nobody can tell how it is limited: give it the method's name.`
+  )
 }

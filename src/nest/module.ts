@@ -5,9 +5,11 @@ import {
   Inject,
   Module,
   type OnApplicationShutdown,
-  type OnModuleInit
+  type OnModuleInit,
+  Scope
 } from '@nestjs/common'
-import { ApplicationConfig, HttpAdapterHost, ModulesContainer, Reflector } from '@nestjs/core'
+import { ApplicationConfig, HttpAdapterHost, ModuleRef, ModulesContainer, Reflector } from '@nestjs/core'
+import { HeadgateError } from '../core/errors.js'
 import { warnOfTrustSetting } from '../fastify/trust-setting.js'
 import { limitApplication } from './application.js'
 import { RateLimitGuard } from './guard.js'
@@ -23,7 +25,6 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
   })
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createRateLimitOptions')
-    .setExtras({}, (definition) => ({ ...definition, global: true }))
     .build()
 
 /** What makes the options later: `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. */
@@ -34,15 +35,16 @@ export type RateLimitModuleAsyncOptions<Req = NestRequest, Res = unknown> = Conf
 
 /** Limits an application. Import it once, in the root module. */
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
-  readonly #limits: HandlerLimits
+  #limits: HandlerLimits | undefined
+  readonly #ref: ModuleRef
   readonly #host: HttpAdapterHost
   readonly #modules: ModulesContainer
   readonly #reflector: Reflector
 
   /** @internal */
-  constructor(limits: HandlerLimits, host: HttpAdapterHost, modules: ModulesContainer, reflector: Reflector) {
+  constructor(ref: ModuleRef, host: HttpAdapterHost, modules: ModulesContainer, reflector: Reflector) {
     super()
-    this.#limits = limits
+    this.#ref = ref
     this.#host = host
     this.#modules = modules
     this.#reflector = reflector
@@ -56,7 +58,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     options: RateLimitModuleOptions<Req, Res>
   ): DynamicModule {
     // biome-ignore lint/complexity/noThisInStatic: the module is to be this class
-    return super.forRoot(options as never)
+    return { ...super.forRoot(options as never), global: true }
   }
 
   /**
@@ -70,11 +72,19 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     options: RateLimitModuleAsyncOptions<Req, Res>
   ): DynamicModule {
     // biome-ignore lint/complexity/noThisInStatic: the module is to be this class
-    return super.forRootAsync(options as never)
+    return { ...super.forRootAsync(options as never), global: true }
   }
 
   onModuleInit(): void {
-    const { own, isGlobal } = this.#limits
+    if (this.#ref.introspect(HandlerLimits).scope !== Scope.DEFAULT)
+      throw new HeadgateError(
+        'HEADGATE_MISUSE',
+        'The options of RateLimitModule are injected something of request scope, so there is no limit until a request comes: ' +
+          'inject what is made once, and give a function of the request as `limit` or `key`.'
+      )
+    const limits = this.#ref.get(HandlerLimits)
+    this.#limits = limits
+    const { own, isGlobal } = limits
     warnOfUnguardedFields(this.#modules, this.#reflector)
     if (isGlobal && own !== null) limitUnknownPaths(this.#host, own)
     const { httpAdapter } = this.#host
@@ -83,7 +93,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   /** Closes the stores that can be closed, once all requests are answered. */
   async onApplicationShutdown(): Promise<void> {
-    await this.#limits.close()
+    await this.#limits?.close()
   }
 }
 
@@ -105,7 +115,7 @@ Module({
   ],
   exports: [HandlerLimits, RateLimitGuard, RateLimitService]
 })(RateLimitModule)
-Inject(HandlerLimits)(RateLimitModule, undefined, 0)
+Inject(ModuleRef)(RateLimitModule, undefined, 0)
 Inject(HttpAdapterHost)(RateLimitModule, undefined, 1)
 Inject(ModulesContainer)(RateLimitModule, undefined, 2)
 Inject(Reflector)(RateLimitModule, undefined, 3)

@@ -28,6 +28,10 @@ const gateway = 'websockets:is_gateway'
 const pattern = 'microservices:pattern'
 const resolver = 'graphql:resolver_type'
 const resolve = 'graphql:resolve_property'
+const route = 'path'
+const subscription = 'websockets:message_mapping'
+/** What stands on every method that Nest calls a guard for. */
+const handlerMarks = [route, subscription, pattern, resolver, resolve, 'graphql:resolve_reference']
 
 /** What tells whether Nest calls a guard for a class. */
 interface Reach {
@@ -50,17 +54,19 @@ export function checkReach(
     const name = `${owner.name}.${String(method)}`
     const isMessage = has(gateway, owner) || has(pattern, handler)
     const isResolver = has(resolver, owner, handler) || has(resolve, handler)
-    if (!isController && !isMessage && !isResolver)
+    const isCalled =
+      placingOf(owner, method)?.by !== 'method' || handlerMarks.some((key) => has(key, handler))
+    if ((!isController && !isMessage && !isResolver) || !isCalled)
       warn(
         'HEADGATE_UNREAD_LIMIT',
         `\`@Limit\` stands on ${name}, for which Nest calls no guard as far as one can see: put it on a ` +
-          'controller, a resolver or a gateway, or use RateLimitService.'
+          'handler of a controller, a resolver or a gateway, or use RateLimitService.'
       )
     else if ((isMessage || !isGlobal) && !isGuarded(owner) && !isGuarded(handler))
       throw new HeadgateError(
         'HEADGATE_MISUSE',
-        `\`@Limit\` on ${name} is the one of \`headgate\`, for plain classes, and Nest calls no guard ` +
-          'there: import it from `headgate/nest`.'
+        `\`@Limit\` on ${name} has put no guard there: import it from \`headgate/nest\`, and write it above ` +
+          'decorators that replace the method.'
       )
   }
 }

@@ -188,6 +188,12 @@ describe.each(kinds)('@Limit, %s decorators', (kind) => {
     )
   })
 
+  it('refuses a method that is skipped and limited', () => {
+    expect(() => limits('class Reports { @Limit.skip() @Limit(a) list() {} }')).toThrow(
+      naming('HEADGATE_MISUSE', 'Reports.list')
+    )
+  })
+
   it.each([null, 'yes', 0, {}])('refuses skip(%j)', (given) => {
     expect(() => limits('class Reports { @Limit.skip(given) list() {} }', { given })).toThrow(
       badOption('`skip`')
