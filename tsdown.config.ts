@@ -8,7 +8,7 @@ import { defineConfig } from 'tsdown'
  * and the package carries nothing twice.
  */
 export default defineConfig({
-  entry: ['', 'express/', 'fastify/', 'redis/', 'nest/'].map((folder) => `src/${folder}index.ts`),
+  entry: ['', 'express/', 'fastify/', 'nest/', 'redis/', 'shared/'].map((folder) => `src/${folder}index.ts`),
   format: 'cjs',
   target: 'node20',
   platform: 'node',

@@ -40,6 +40,7 @@ const rooms: Readonly<Record<string, Room>> = {
     types: ['fastify']
   },
   redis: { inside: ['core', 'stores', 'redis'], packages: ['node:*'] },
+  shared: { inside: ['core', 'stores', 'shared'], packages: ['node:*'] },
   'guard.ts': { inside: ['core', 'stores', 'http', 'express/port.ts', 'fastify/port.ts'] },
   'index.ts': { inside: ['core', 'stores', 'http', 'decorators', 'guard.ts'] }
 }

@@ -6,7 +6,7 @@ import { headerStyleNames } from '../src/http/headers/index.js'
 import { gateSettingNames } from '../src/http/options.js'
 import { createLimiter } from '../src/index.js'
 import { nestSettingNames } from '../src/nest/options.js'
-import { block, readme, run, runDecorated, runTypeScript } from './support/readme.js'
+import { block, readme, run, runDecorated, runFile, runTypeScript } from './support/readme.js'
 
 const root = new URL('..', import.meta.url)
 
@@ -71,6 +71,10 @@ describe('README examples', () => {
       [201, '100'],
       [201, '5']
     ])
+  })
+
+  it('holds one limit in four threads', () => {
+    expect(runFile('shared').sort()).toEqual(['96', '97', '98', '99'])
   })
 
   it('limits plain classes', () => {

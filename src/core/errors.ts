@@ -12,7 +12,8 @@ export const errorCodes = {
   HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',
   HEADGATE_BAD_COST: 'A cost is not a positive integer.',
   HEADGATE_BAD_LIMIT: 'A limit or window function returned something that is not one.',
-  HEADGATE_STORE_FULL: 'As many keys are blocked as the store keeps; its `maxKeys` is the bound.',
+  HEADGATE_STORE_FULL:
+    'A store has no room: for more blocked keys than its `maxKeys`, or, shared, for more limiters or threads.',
   HEADGATE_STORE_FAILED: 'The store did not answer, not in time, or with an error; `cause` has the reason.',
   HEADGATE_MISUSE: 'The adapter was used in a way that would leave routes unprotected.'
 } as const

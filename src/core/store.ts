@@ -22,6 +22,8 @@ export interface CountersOptions {
   readonly policies: readonly Policy[]
   /** True where every policy was named by the user: limiters of one store and name then share their counters. */
   readonly named: boolean
+  /** Whose they are; the limiter's alone, if nothing is said. */
+  readonly owner?: Owner
 }
 
 /** Where state lives. A limiter opens its own counters in it. */

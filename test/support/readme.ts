@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { transformSync } from 'esbuild'
 import ts from 'typescript'
 import { expect } from 'vitest'
@@ -13,6 +14,19 @@ export function block(mark: string): string {
   const found = readme.split(`<!-- ${mark} -->\n`)[1]?.match(/^```\w*\n([\s\S]*?)```/)
   if (!found) throw new Error(`README has no block marked ${mark}`)
   return found[1]!
+}
+
+/** Runs an example from a file of its own, for the threads that it starts; gives the lines that it prints. */
+export function runFile(name: string): string[] {
+  const file = new URL(`dist/example-${name}.mjs`, root)
+  writeFileSync(file, block(`example: ${name}`))
+  try {
+    const { stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(file)], { encoding: 'utf8' })
+    expect(stderr).toBe('')
+    return stdout.trim().split('\n')
+  } finally {
+    rmSync(file)
+  }
 }
 
 /** Runs an example in TypeScript, with decorators as NestJS has them. */

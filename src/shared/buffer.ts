@@ -1,0 +1,96 @@
+import { randomFillSync } from 'node:crypto'
+import { HeadgateError } from '../core/errors.js'
+import { badOption } from '../core/options.js'
+import type { Counters, CountersOptions } from '../core/store.js'
+import { bucketsFor, tableUnits } from './chain-table.js'
+import { KeyPrint } from './key-print.js'
+import { aligned, line, SharedMemory } from './memory.js'
+import { Names } from './names.js'
+import { mostThreads } from './records.js'
+import { Regions, regionListInts } from './regions.js'
+import { blockUnits } from './shared-blocks.js'
+import { SharedCounters } from './shared-counters.js'
+
+/** What a thread hands to another, by `workerData` or a message, for it to attach to the same store. */
+export interface SharedHandle {
+  readonly headgate: 1
+  readonly buffer: SharedArrayBuffer
+}
+
+/** Says that a buffer is prepared, and how: written last. */
+const magic = 0x68670001
+
+/** The whole numbers at the begin of a buffer. */
+const Head = { magic: 0, attached: 1, maxKeys: 2, seed: 4, ints: 16 } as const
+
+const headUnits = aligned((Head.ints + regionListInts) / 2)
+
+/** Limiters of two numbers a key that a buffer has room for by default. */
+const usualLimiters = 4
+
+/** The least that a buffer has by default, in units: pages that are not used cost nothing. */
+const leastUnits = 2 ** 21
+
+/** Prepares a buffer. Pages that nothing is written to take no memory. */
+export function newBuffer(maxKeys: number, maxBytes: number | undefined): SharedArrayBuffer {
+  const shape = { maxKeys, slots: 2, buckets: bucketsFor(maxKeys, 1), hasCrowds: true }
+  const one = line + aligned(tableUnits(shape)) + aligned(blockUnits(maxKeys))
+  const units =
+    maxBytes === undefined ? Math.max(leastUnits, headUnits + usualLimiters * one) : Math.floor(maxBytes / 8)
+  if (units < headUnits + one)
+    throw badOption('maxBytes', maxBytes, `one limiter of ${maxKeys} keys takes ${8 * (headUnits + one)}`)
+  const buffer = new SharedArrayBuffer(units * 8)
+  const ints = new Int32Array(buffer, 0, Head.ints)
+  randomFillSync(ints.subarray(Head.seed, Head.seed + 4))
+  ints[Head.maxKeys] = maxKeys
+  Atomics.store(ints, Head.magic, magic)
+  return buffer
+}
+
+/** A thread's hand on a buffer. */
+export class AttachedBuffer {
+  readonly handle: SharedHandle
+  readonly #memory: SharedMemory
+  readonly #print: KeyPrint
+  readonly #regions: Regions
+  readonly #names = new Names()
+  readonly #opened = new Map<number, Counters>()
+  readonly #maxKeys: number
+
+  /** @throws HeadgateError `HEADGATE_BAD_OPTION` for what is no buffer of a shared store, `HEADGATE_STORE_FULL` */
+  constructor(handle: SharedHandle) {
+    checkHandle(handle)
+    this.handle = handle
+    this.#memory = new SharedMemory(handle.buffer)
+    const { ints } = this.#memory
+    if (Atomics.add(ints, Head.attached, 1) >= mostThreads) {
+      Atomics.sub(ints, Head.attached, 1)
+      throw new HeadgateError(
+        'HEADGATE_STORE_FULL',
+        `${mostThreads} threads have attached to this shared store, those that have ended included: make a new one.`
+      )
+    }
+    this.#maxKeys = ints[Head.maxKeys]!
+    this.#print = new KeyPrint(ints.slice(Head.seed, Head.seed + 4))
+    this.#regions = new Regions(this.#memory, Head.ints, this.#memory.words.length)
+  }
+
+  open(options: CountersOptions): Counters {
+    const { policies } = options
+    const region = this.#names.claim(options, (identity) =>
+      this.#regions.open(identity, policies, this.#maxKeys, headUnits)
+    )
+    const opened =
+      this.#opened.get(region.table) ?? new SharedCounters(this.#memory, region, policies, this.#print)
+    this.#opened.set(region.table, opened)
+    return opened
+  }
+}
+
+function checkHandle(handle: unknown): asserts handle is SharedHandle {
+  const { headgate, buffer } = (handle ?? {}) as Partial<SharedHandle>
+  if (headgate !== 1 || !(buffer instanceof SharedArrayBuffer))
+    throw badOption('from', handle, 'give the `handle` of a shared store, passed on as it is')
+  if (buffer.byteLength < headUnits * 8 || Atomics.load(new Int32Array(buffer, 0, 1), 0) !== magic)
+    throw badOption('from', handle, 'its buffer was not prepared by this version of headgate')
+}

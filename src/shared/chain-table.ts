@@ -1,0 +1,119 @@
+import { Chain } from './chain.js'
+import { aligned, line, type SharedMemory } from './memory.js'
+import { Records, recordHead, spareRecords } from './records.js'
+
+/** What a table is made for. */
+export interface TableShape {
+  readonly maxKeys: number
+  readonly slots: number
+  /** A power of two. */
+  readonly buckets: number
+  /** True where each bucket may have a record more, for all keys that have none. */
+  readonly hasCrowds: boolean
+}
+
+/** Fewer would make a chain of all keys of a small table. */
+const leastBuckets = 64
+
+/** The power of two that gives at most `load` keys a bucket. */
+export function bucketsFor(maxKeys: number, load: number): number {
+  let buckets = leastBuckets
+  while (buckets * load < maxKeys) buckets *= 2
+  return buckets
+}
+
+function recordsOf({ maxKeys, buckets, hasCrowds }: TableShape): number {
+  return maxKeys + spareRecords + (hasCrowds ? buckets : 0)
+}
+
+/** Units that a table takes: a line for its pool, one for its count, its buckets, its records. All zeros is empty. */
+export function tableUnits(shape: TableShape): number {
+  return 2 * line + aligned(shape.buckets) + aligned(recordsOf(shape) * (recordHead + shape.slots))
+}
+
+/** A table of chains: which keys have a record, and whether there is room for more. */
+export class ChainTable {
+  readonly buckets: number
+  readonly maxKeys: number
+  readonly records: Records
+  /** For the key at hand. */
+  readonly chain: Chain
+  /** For the others, that are looked at for one to reclaim. */
+  readonly swept: Chain
+  readonly #memory: SharedMemory
+  readonly #heads: number
+  readonly #counter: number
+  readonly #shift: number
+  #hand = Math.floor(Math.random() * 2 ** 31)
+  readonly #leap: number
+  /** A place is counted for a key that is not in yet. */
+  isReserved = false
+
+  constructor(memory: SharedMemory, begin: number, shape: TableShape) {
+    this.#memory = memory
+    this.buckets = shape.buckets
+    this.maxKeys = shape.maxKeys
+    this.#counter = 2 * (begin + line)
+    this.#heads = begin + 2 * line
+    this.#shift = 32 - Math.log2(shape.buckets)
+    // Odd, so that it comes to every bucket.
+    this.#leap = Math.floor(shape.buckets * 0.618) | 1
+    const first = this.#heads + aligned(shape.buckets)
+    this.records = new Records(memory, begin, first, shape.slots, recordsOf(shape))
+    this.chain = new Chain(this.records)
+    this.swept = new Chain(this.records)
+  }
+
+  /** Keys that have a record, and those that are about to have one. */
+  get used(): number {
+    return Atomics.load(this.#memory.ints, this.#counter)
+  }
+
+  /** The bucket of a fingerprint, by its second word. */
+  bucketOf(high: number): number {
+    return this.#heads + (high >>> this.#shift)
+  }
+
+  /** The `i`-th bucket. */
+  bucketAt(i: number): number {
+    return this.#heads + i
+  }
+
+  /** The next bucket to sweep. Each thread has its own way around. */
+  nextSwept(): number {
+    this.#hand = (this.#hand + this.#leap) & (this.buckets - 1)
+    return this.#heads + this.#hand
+  }
+
+  /** Counts a key more, unless the table is full. */
+  reserve(): boolean {
+    if (this.isReserved) return true
+    const { ints } = this.#memory
+    if (Atomics.load(ints, this.#counter) >= this.maxKeys) return false
+    this.isReserved = Atomics.add(ints, this.#counter, 1) < this.maxKeys
+    if (!this.isReserved) Atomics.sub(ints, this.#counter, 1)
+    return this.isReserved
+  }
+
+  /** Adds the key that a place was reserved for. */
+  insert(low: number, high: number, state: Float64Array): boolean {
+    if (!this.chain.insert(low, high, state)) return false
+    this.isReserved = false
+    return true
+  }
+
+  /** Removes what a chain has found. */
+  remove(chain: Chain): boolean {
+    const isKey = !chain.isCrowd(chain.found)
+    if (!chain.remove()) return false
+    if (isKey) Atomics.sub(this.#memory.ints, this.#counter, 1)
+    return true
+  }
+
+  /** Ends a change: gives back what was reserved or taken and is not needed. */
+  settle(): void {
+    if (this.isReserved) Atomics.sub(this.#memory.ints, this.#counter, 1)
+    this.isReserved = false
+    this.records.settle()
+  }
+}

@@ -1,0 +1,3 @@
+export { HeadgateError } from '../core/errors.js'
+export type { SharedHandle } from './buffer.js'
+export { type SharedStore, type SharedStoreOptions, type SharedStoreSource, sharedStore } from './store.js'

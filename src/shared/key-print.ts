@@ -1,0 +1,54 @@
+/**
+ * Fingerprints of keys, two words of 32 bits of which the first is not 0, under a seed that all threads of a buffer
+ * share and nobody outside knows. The same function as the memory store's, which has a seed for each thread.
+ */
+export class KeyPrint {
+  low = 0
+  high = 0
+  #key = ''
+  readonly #multiplierA: number
+  readonly #multiplierB: number
+  readonly #startA: number
+  readonly #startB: number
+
+  constructor(seed: Int32Array) {
+    this.#multiplierA = seed[0]! | 1
+    this.#multiplierB = seed[1]! | 1
+    this.#startA = seed[2]!
+    this.#startB = seed[3]!
+  }
+
+  of(key: string): void {
+    if (key === this.#key) return
+    this.#key = key
+    const { length } = key
+    let a = this.#startA ^ length
+    let b = this.#startB
+    let i = 1
+    for (; i < length; i += 2) {
+      const first = key.charCodeAt(i - 1)
+      const second = key.charCodeAt(i)
+      a ^= first | (second << 16)
+      b ^= second | (first << 16)
+      a = Math.imul(a ^ (a >>> 15), this.#multiplierA)
+      b = Math.imul(b ^ (b >>> 15), this.#multiplierB)
+    }
+    if (i === length) {
+      const last = key.charCodeAt(i - 1)
+      a = Math.imul(a ^ last, this.#multiplierA)
+      b = Math.imul(b ^ last, this.#multiplierB)
+    }
+    a = mix(a + b)
+    this.high = mix(b ^ a)
+    this.low = a === 0 ? 1 : a
+  }
+}
+
+/** The finalizer of MurmurHash3 (Appleby, public domain): every bit of the input reaches every bit. */
+function mix(word: number): number {
+  let h = word ^ (word >>> 16)
+  h = Math.imul(h, 0x85ebca6b)
+  h ^= h >>> 13
+  h = Math.imul(h, 0xc2b2ae35)
+  return h ^ (h >>> 16)
+}

@@ -1,0 +1,86 @@
+import { HeadgateError } from '../core/errors.js'
+import type { Policy } from '../core/policy.js'
+import type { Charge, Counters, CountersOptions, Verdict } from '../core/store.js'
+import { AttachedBuffer, type SharedHandle } from './buffer.js'
+
+/** A buffer that is still on its way to this thread. */
+export class LateBuffer {
+  #attached: AttachedBuffer | null = null
+  #failure: unknown
+
+  constructor(coming: PromiseLike<SharedHandle>) {
+    coming.then(
+      (handle) => {
+        try {
+          this.#attached = new AttachedBuffer(handle)
+        } catch (error) {
+          this.#failure = error
+        }
+      },
+      (error: unknown) => {
+        this.#failure = error
+      }
+    )
+  }
+
+  /** @throws HeadgateError `HEADGATE_STORE_FAILED` while there is none */
+  get attached(): AttachedBuffer {
+    if (this.#attached !== null) return this.#attached
+    throw new HeadgateError(
+      'HEADGATE_STORE_FAILED',
+      this.#failure === undefined
+        ? 'The shared store has not come to this thread yet: `from` is a promise that is not settled.'
+        : 'The shared store did not come to this thread: see `cause`.',
+      this.#failure === undefined ? undefined : { cause: this.#failure }
+    )
+  }
+
+  get handle(): SharedHandle {
+    return this.attached.handle
+  }
+
+  open(options: CountersOptions): Counters {
+    return this.#attached === null ? new LateCounters(this, options) : this.#attached.open(options)
+  }
+}
+
+/** The counters of a limiter that was made before its store had come. */
+class LateCounters implements Counters {
+  readonly #buffer: LateBuffer
+  readonly #options: CountersOptions
+  #counters: Counters | null = null
+
+  constructor(buffer: LateBuffer, options: CountersOptions) {
+    this.#buffer = buffer
+    this.#options = options
+  }
+
+  get answers(): readonly Float64Array[] {
+    return this.#opened.answers
+  }
+
+  decide(key: string, cost: number, now: number, policies: readonly Policy[], charge: Charge): Verdict {
+    return this.#opened.decide(key, cost, now, policies, charge)
+  }
+
+  refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
+    this.#opened.refund(key, cost, now, policies, chargedAt)
+  }
+
+  reset(key: string): void {
+    this.#opened.reset(key)
+  }
+
+  block(key: string, blockMs: number, now: number): boolean {
+    return this.#opened.block(key, blockMs, now)
+  }
+
+  size(now: number): number {
+    return this.#opened.size(now)
+  }
+
+  get #opened(): Counters {
+    this.#counters ??= this.#buffer.attached.open(this.#options)
+    return this.#counters
+  }
+}

@@ -1,0 +1,20 @@
+/** The shared buffer as what it holds: words to swap, whole numbers of 32 bits, and the numbers of strategies. */
+export class SharedMemory {
+  readonly words: BigInt64Array
+  readonly ints: Int32Array
+  readonly numbers: Float64Array
+
+  constructor(buffer: SharedArrayBuffer) {
+    this.words = new BigInt64Array(buffer)
+    this.ints = new Int32Array(buffer)
+    this.numbers = new Float64Array(buffer)
+  }
+}
+
+/** Places are counted in units of 8 bytes; this many are a cache line. */
+export const line = 8
+
+/** A place at the begin of a cache line. */
+export function aligned(place: number): number {
+  return Math.ceil(place / line) * line
+}

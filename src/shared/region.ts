@@ -1,0 +1,60 @@
+import { badOption } from '../core/options.js'
+import type { Policy } from '../core/policy.js'
+import { bucketsFor, type TableShape, tableUnits } from './chain-table.js'
+import { aligned, line } from './memory.js'
+import { blockUnits } from './shared-blocks.js'
+
+/** The most numbers that a key may have: all of them are copied for each decision. */
+const mostNumbers = 1024
+
+/** The limit that a strategy with a number a unit has room for at least, where limits are computed. */
+const roomFor = 32
+
+/** The part of the buffer that one limiter's counters take, in units of 8 bytes. */
+export interface Region {
+  readonly units: number
+  /** Where the words of each tier begin: its time, and the lowest limit. */
+  readonly tiers: number
+  readonly tierUnits: number
+  readonly table: number
+  readonly blocks: number
+  readonly shape: TableShape
+  /** Where each policy's numbers begin in a record, and last where they end. */
+  readonly offsets: readonly number[]
+}
+
+/**
+ * Lays out the region of a limiter; the same policies have the same in every thread.
+ * @throws HeadgateError `HEADGATE_BAD_OPTION` for a strategy that keeps too many numbers a key
+ */
+export function regionOf(policies: readonly Policy[], maxKeys: number, begin: number): Region {
+  const offsets = [0]
+  for (const policy of policies) offsets.push(offsets[offsets.length - 1]! + slotsOf(policy))
+  const slots = offsets[policies.length]!
+  if (slots > mostNumbers) throw tooLarge(policies, slots)
+  const shape = { maxKeys, slots, buckets: bucketsFor(maxKeys, 1), hasCrowds: true }
+  const table = begin + policies.length * line
+  const blocks = table + aligned(tableUnits(shape))
+  const units = blocks + aligned(blockUnits(maxKeys)) - begin
+  return { units, tiers: begin, tierUnits: line, table, blocks, shape, offsets }
+}
+
+function slotsOf({ strategy, slots, ...rule }: Policy): number {
+  return Math.max(
+    slots,
+    hasNumberPerUnit({ strategy, slots, ...rule }) ? strategy.slots({ ...rule, limit: roomFor }) : 0
+  )
+}
+
+function hasNumberPerUnit(policy: Policy): boolean {
+  return policy.strategy.slots({ ...policy, limit: policy.limit + 1 }) !== policy.slots
+}
+
+function tooLarge(policies: readonly Policy[], slots: number): Error {
+  const { strategy, limit } = policies.find(hasNumberPerUnit) ?? policies[0]!
+  return badOption(
+    'limit',
+    limit,
+    `strategy '${strategy.name}' keeps a number for each unit, ${slots} a key, and the shared store copies at most ${mostNumbers} in a decision: take 'sliding-window' or 'gcra', whose keys are a few numbers, or a smaller limit`
+  )
+}

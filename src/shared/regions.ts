@@ -1,0 +1,86 @@
+import { HeadgateError } from '../core/errors.js'
+import type { Policy } from '../core/policy.js'
+import type { SharedMemory } from './memory.js'
+import type { Identity } from './names.js'
+import { mostThreads } from './records.js'
+import { type Region, regionOf } from './region.js'
+
+/** Limiters that a buffer has room for, if they are not too large. */
+const mostRegions = 64
+
+/** Each thread may hold one that lost a race. */
+const mostDrafts = mostThreads + mostRegions
+
+/** Whole numbers that describe a region: four that identify it, four of its rule, the units that it takes. */
+const draftInts = 16
+
+/** Whole numbers that the list of regions takes. */
+export const regionListInts = 16 + mostRegions + mostDrafts * draftInts
+
+/**
+ * The regions of a buffer, in the order in which they were opened. The list grows by compare-and-swap of its first
+ * free place from 0 to a description that is complete; who loses looks at what has won. Where a region begins follows
+ * from the sizes of those before it, and a region of zeros is empty: nothing else has to be prepared.
+ */
+export class Regions {
+  readonly #ints: Int32Array
+  readonly #list: number
+  readonly #drafts: number
+  readonly #end: number
+  #draft = 0
+
+  /** @param list the place of the list @param end the units of the whole buffer */
+  constructor({ ints }: SharedMemory, list: number, end: number) {
+    this.#ints = ints
+    this.#list = list
+    this.#drafts = list + 16 + mostRegions - draftInts
+    this.#end = end
+  }
+
+  /**
+   * The region of a limiter, which it has from now on.
+   * @throws HeadgateError `HEADGATE_POLICY_CLASH` where its name has another rule, `HEADGATE_STORE_FULL`
+   */
+  open(identity: Identity, policies: readonly Policy[], maxKeys: number, first: number): Region {
+    let begin = first
+    for (let i = 0; i < mostRegions; i++) {
+      const at = this.#list + 16 + i
+      const draft =
+        Atomics.load(this.#ints, at) || this.#append(at, identity, regionOf(policies, maxKeys, begin))
+      if (this.#matches(draft, 0, identity.id)) {
+        if (this.#matches(draft, 4, identity.rule)) return regionOf(policies, maxKeys, begin)
+        throw new HeadgateError(
+          'HEADGATE_POLICY_CLASH',
+          `This store already counts ${identity.shown} under another rule: give one of the two limiters another \`name\`.`
+        )
+      }
+      begin += this.#draftAt(draft, 8) + this.#draftAt(draft, 9) * 2 ** 30
+    }
+    throw new HeadgateError('HEADGATE_STORE_FULL', `A shared store has room for ${mostRegions} limiters.`)
+  }
+
+  /** Appends a region to the list, and gives the one that is there then. */
+  #append(at: number, { id, rule }: Identity, { units, tiers }: Region): number {
+    if (tiers + units > this.#end)
+      throw new HeadgateError(
+        'HEADGATE_STORE_FULL',
+        `A limiter needs ${units * 8} bytes of the shared store, and ${(this.#end - tiers) * 8} are left: raise its \`maxBytes\`, or lower its \`maxKeys\`.`
+      )
+    this.#draft ||= Atomics.add(this.#ints, this.#list, 1) + 1
+    const begin = this.#drafts + this.#draft * draftInts
+    this.#ints.set([...id, ...rule, units % 2 ** 30, Math.floor(units / 2 ** 30)], begin)
+    const winner = Atomics.compareExchange(this.#ints, at, 0, this.#draft)
+    if (winner !== 0) return winner
+    const draft = this.#draft
+    this.#draft = 0
+    return draft
+  }
+
+  #matches(draft: number, offset: number, digest: Int32Array): boolean {
+    return digest.every((word, i) => this.#draftAt(draft, offset + i) === word)
+  }
+
+  #draftAt(draft: number, i: number): number {
+    return this.#ints[this.#drafts + draft * draftInts + i]!
+  }
+}
