@@ -175,3 +175,20 @@ function alignment(value: unknown): 'clock' | 'first-request' {
   if (value === 'clock' || value === 'first-request') return value
   throw badOption('align', value, "give 'clock' or 'first-request'")
 }
+
+/** All that decides how a policy counts, whatever it is named: the same in every thread and process. */
+export function ruleOf({
+  strategy,
+  limit,
+  windowMs,
+  capacity,
+  align,
+  delayAfter
+}: Policy): readonly unknown[] {
+  return [strategy.name, limit, windowMs, capacity, align ?? 'clock', delayAfter ?? 0]
+}
+
+/** Rules as error messages tell them apart. */
+export function shownRules(policies: readonly Policy[]): string {
+  return policies.map(({ limit, windowMs }) => `${limit} in ${windowMs} ms`).join(', ')
+}

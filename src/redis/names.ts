@@ -1,6 +1,6 @@
 import type { AsyncCountersOptions } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
-import type { Policy } from '../core/policy.js'
+import { ruleOf, shownRules } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
 import { digestOf } from './keys.js'
 
@@ -39,20 +39,10 @@ export class Names {
     if (claim !== undefined && !named && claim.owner !== owner)
       throw new HeadgateError(
         'HEADGATE_POLICY_CLASH',
-        `Two limiters of this store have the same rule and no \`name\` (${describe(policies)}), so in Redis they would count together: give each a \`name\` of its own.`
+        `Two limiters of this store have the same rule and no \`name\` (${shownRules(policies)}), so in Redis they would count together: give each a \`name\` of its own.`
       )
     this.#claims.set(id, { owner, rule })
     const shown = (place ? `${place}:` : '') + names.join('+')
     return `${shown.slice(0, longestName).replace(/[^!-z|~]/g, '_')}:${digestOf(JSON.stringify([names, place, rule]))}`
   }
-}
-
-/** All that decides how a policy counts. */
-function ruleOf(policy: Policy): unknown[] {
-  const { strategy, limit, windowMs, capacity, align, delayAfter } = policy
-  return [strategy.name, limit, windowMs, capacity, align ?? 'clock', delayAfter ?? 0]
-}
-
-function describe(policies: readonly Policy[]): string {
-  return policies.map(({ limit, windowMs }) => `${limit} in ${windowMs} ms`).join(', ')
 }

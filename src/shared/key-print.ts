@@ -1,3 +1,5 @@
+import { mix } from '../stores/fingerprint.js'
+
 /**
  * Fingerprints of keys, two words of 32 bits of which the first is not 0, under a seed that all threads of a buffer
  * share and nobody outside knows. The same function as the memory store's, which has a seed for each thread.
@@ -42,13 +44,4 @@ export class KeyPrint {
     this.high = mix(b ^ a)
     this.low = a === 0 ? 1 : a
   }
-}
-
-/** The finalizer of MurmurHash3 (Appleby, public domain): every bit of the input reaches every bit. */
-function mix(word: number): number {
-  let h = word ^ (word >>> 16)
-  h = Math.imul(h, 0x85ebca6b)
-  h ^= h >>> 13
-  h = Math.imul(h, 0xc2b2ae35)
-  return h ^ (h >>> 16)
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
-import type { Policy } from '../core/policy.js'
+import { ruleOf, shownRules } from '../core/policy.js'
 import type { CountersOptions, Owner } from '../core/store.js'
 
 /** What tells a limiter's counters from others in every thread. */
@@ -29,7 +29,7 @@ export class Names {
     if (!named && this.#claims.has(id) && this.#claims.get(id) !== owner)
       throw new HeadgateError(
         'HEADGATE_POLICY_CLASH',
-        `Two limiters of this store have the same rule and no \`name\` (${describe(policies)}), so they would count together: give each a \`name\` of its own.`
+        `Two limiters of this store have the same rule and no \`name\` (${shownRules(policies)}), so they would count together: give each a \`name\` of its own.`
       )
     const opened = open({
       id: digestOf(id),
@@ -39,16 +39,6 @@ export class Names {
     this.#claims.set(id, owner)
     return opened
   }
-}
-
-/** All that decides how a policy counts. */
-function ruleOf(policy: Policy): unknown[] {
-  const { strategy, limit, windowMs, capacity, align, delayAfter } = policy
-  return [strategy.name, limit, windowMs, capacity, align ?? 'clock', delayAfter ?? 0]
-}
-
-function describe(policies: readonly Policy[]): string {
-  return policies.map(({ limit, windowMs }) => `${limit} in ${windowMs} ms`).join(', ')
 }
 
 function digestOf(text: string): Int32Array {

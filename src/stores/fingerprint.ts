@@ -40,7 +40,7 @@ export function fingerprint(key: string, out: Int32Array): void {
 }
 
 /** The finalizer of MurmurHash3 (Appleby, public domain): every bit of the input reaches every bit. */
-function mix(word: number): number {
+export function mix(word: number): number {
   let h = word ^ (word >>> 16)
   h = Math.imul(h, 0x85ebca6b)
   h ^= h >>> 13

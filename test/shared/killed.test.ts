@@ -9,7 +9,7 @@ import { threads } from './support/threads.js'
 const T = 1_700_000_400_000
 
 /** Threads that are killed. */
-const kills = Number(process.env.THREAD_KILLS ?? 60)
+const kills = Number(process.env.THREAD_KILLS ?? 30)
 
 /** Kills after which nobody may have come to a standstill. */
 const atOnce = 2
