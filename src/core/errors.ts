@@ -7,7 +7,7 @@ export const errorCodes = {
   HEADGATE_UNKNOWN_OPTION: 'An option name is not known; the message names the nearest known one.',
   HEADGATE_UNKNOWN_STRATEGY: 'No strategy of that name is built in or defined.',
   HEADGATE_STRATEGY_EXISTS: 'A strategy of that name is already defined.',
-  HEADGATE_UNKNOWN_POLICY: 'A route names a policy that the plugin was not given.',
+  HEADGATE_UNKNOWN_POLICY: 'A route or handler names a policy that the plugin or module was not given.',
   HEADGATE_POLICY_CLASH: 'Two policies share one name but not one rule.',
   HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',
   HEADGATE_BAD_COST: 'A cost is not a positive integer.',
