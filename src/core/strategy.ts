@@ -49,17 +49,10 @@ export interface Strategy {
    */
   charge(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): void
   /**
-   * Charges a bucket that several keys share: what it then answers must be no laxer than what any of them would be
-   * answered by a bucket of its own. `charge`, if left out.
+   * Makes the bucket at `state[at]` answer no laxer, now and later, than the one at `other[from]` would. With it, what
+   * judges the keys that a full store has no room for is charged no more than it must be (`src/stores/overflow.ts`).
    */
-  chargeShared?(
-    state: Float64Array,
-    at: number,
-    rule: Rule,
-    now: number,
-    cost: number,
-    out: Float64Array
-  ): void
+  cover?(state: Float64Array, at: number, other: Float64Array, from: number, rule: Rule, now: number): void
   /** Gives back up to `cost` units that were charged at `chargedAt`, never above full; a no-op if left out. */
   refund?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, chargedAt: number): void
   /**

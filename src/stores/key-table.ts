@@ -1,6 +1,7 @@
 import { HeadgateError } from '../core/errors.js'
 import { fingerprint } from './fingerprint.js'
-import { bytesPerKey, type Mover, Table } from './table.js'
+import type { Mover, Segment } from './segment.js'
+import { bytesPerKey, type IsSpent, Table } from './table.js'
 import type { Tiers } from './tiers.js'
 
 const defaultMaxKeys = 1_000_000
@@ -21,49 +22,51 @@ export class KeyTable {
   readonly print = new Int32Array(2)
   /** The key itself: who comes once often comes again next (bench/decision.js, hot). */
   #printed = ''
-  readonly #tiers: Tiers
   readonly #askedKeys: number | undefined
-  #hand = 0
-  #leap = 1
+  readonly #isSpent: IsSpent
+  /** Where a full table was looked at last, in the segment whose turn it is. */
+  #place = 0
 
   /** @param askedKeys the most keys, or undefined for the default bound on keys and bytes */
   constructor(tiers: Tiers, askedKeys: number | undefined) {
-    this.#tiers = tiers
     this.#askedKeys = askedKeys
+    this.#isSpent = (cells, base) => tiers.isSpent(cells, base)
     this.maxKeys = this.#boundOf(tiers.slots)
     this.table = new Table(tiers.slots, this.maxKeys)
-    this.#leap = leapFor(this.table.size)
   }
 
-  /** The place of a key, or -1; it is then the key at hand. */
+  /** The numbers of the key at hand, and of others. */
+  get cells(): Float64Array {
+    return this.table.segment.cells
+  }
+
+  /** Where the numbers of a key begin in `cells`, or -1; it is then the key at hand. */
   find(key: string): number {
     const { print } = this
     if (key !== this.#printed) {
       fingerprint(key, print)
       this.#printed = key
     }
-    return this.table.find(print[0]!, print[1]!)
+    const place = this.table.find(print[0]!, print[1]!)
+    return place < 0 ? -1 : this.table.segment.baseOf(place)
   }
 
-  /** Where the numbers at a place begin. */
-  baseOf(place: number): number {
-    return place * this.table.stride + 1
-  }
-
-  /** Gives the key at hand a place, with zeros; -1 if the table is full. */
+  /** Gives the key at hand a place, and returns where its zeros begin in `cells`; -1 if the table is full. */
   admit(): number {
-    this.#sweep(sweepPerKey)
-    if (this.table.isCrowded) this.#rebuild(this.#tiers.slots, copyOf(this.#tiers.slots))
-    if (this.table.used >= this.maxKeys) this.#sweep(sweepWhenFull)
-    if (this.table.used >= this.maxKeys) return -1
-    return this.table.insert(this.print[0]!, this.print[1]!)
+    const { table, print } = this
+    this.#sweep()
+    if (table.used >= this.maxKeys) this.#sweepFull()
+    if (table.used >= this.maxKeys) return -1
+    const place = table.insert(print[0]!, print[1]!, this.#isSpent)
+    return table.segment.baseOf(place)
   }
 
   /** How many keys owe something. */
   countOwing(): number {
     let owing = 0
-    for (let place = 0; place < this.table.size; place++)
-      if (this.table.isUsed(place) && !this.#isSpent(place)) owing++
+    for (const segment of this.table.segments)
+      for (let place = 0; place < segment.size; place++)
+        if (segment.isUsed(place) && !this.#isSpent(segment.cells, segment.baseOf(place))) owing++
     return owing
   }
 
@@ -73,7 +76,7 @@ export class KeyTable {
    */
   widen(slots: number, move: Mover): void {
     const maxKeys = this.#boundOf(slots)
-    if (this.table.used > maxKeys) this.#rebuild(this.#tiers.slots, copyOf(this.#tiers.slots))
+    if (this.table.used > maxKeys) this.table.purge(this.#isSpent)
     if (this.table.used > maxKeys)
       throw new HeadgateError(
         'HEADGATE_BAD_LIMIT',
@@ -81,48 +84,34 @@ export class KeyTable {
       )
     this.maxKeys = maxKeys
     // All that it holds stays: what is spent under the limits so far may owe under those to come.
-    this.#rebuild(slots, move, () => false)
+    this.table = this.table.widened(slots, maxKeys, move)
   }
 
-  /**
-   * Looks at a few buckets and removes what has nothing left to say. The hand leaps: if it swept neighbours, new keys
-   * would crowd the part that it has not come to.
-   */
-  #sweep(buckets: number): void {
+  /** Looks at a few places of the segment at hand, for what has nothing left to say. */
+  #sweep(): void {
+    const { segment } = this.table
+    for (let i = 0; i < sweepPerKey; i++) this.#reclaim(segment, segment.next())
+  }
+
+  /** The same for a newcomer that finds the table full: from neighbour to neighbour, as many are looked at (bench/flood.js). */
+  #sweepFull(): void {
     const { table } = this
-    for (let i = 0; i < buckets; i++) {
-      this.#hand = (this.#hand + this.#leap) % table.size
-      if (table.isUsed(this.#hand) && this.#isSpent(this.#hand)) table.remove(this.#hand)
+    for (let i = 0; i < sweepWhenFull; i++) {
+      if (this.#place >= table.turn.size) {
+        table.advance()
+        this.#place = 0
+      }
+      this.#reclaim(table.turn, this.#place++)
     }
   }
 
-  #isSpent(place: number): boolean {
-    return this.#tiers.isSpent(this.table.cells, this.baseOf(place))
-  }
-
-  #rebuild(slots: number, move: Mover, isSpent = (place: number) => this.#isSpent(place)): void {
-    this.table = this.table.rebuilt(slots, this.maxKeys, isSpent, move)
-    this.#hand = 0
-    this.#leap = leapFor(this.table.size)
+  #reclaim(segment: Segment, place: number): void {
+    if (segment.isUsed(place) && this.#isSpent(segment.cells, segment.baseOf(place)))
+      this.table.remove(segment, place)
   }
 
   #boundOf(slots: number): number {
     const fitting = Math.floor(defaultMaxBytes / bytesPerKey(slots))
     return this.#askedKeys ?? Math.max(1, Math.min(defaultMaxKeys, fitting))
   }
-}
-
-function copyOf(slots: number): Mover {
-  return (from, at, to, target) => to.set(from.subarray(at, at + slots), target)
-}
-
-/** A step of about the golden section of a table, coprime to its size, so that it comes to every bucket. */
-function leapFor(size: number): number {
-  let leap = Math.max(1, Math.round(size * 0.618))
-  while (divisor(leap, size) !== 1) leap++
-  return leap
-}
-
-function divisor(a: number, b: number): number {
-  return b === 0 ? a : divisor(b, a % b)
 }

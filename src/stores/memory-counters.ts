@@ -4,7 +4,7 @@ import { Charge, type Counters, Verdict } from '../core/store.js'
 import { Blocks } from './blocks.js'
 import { KeyTable } from './key-table.js'
 import { Overflow, overflowWidth } from './overflow.js'
-import type { Mover } from './table.js'
+import type { Mover } from './segment.js'
 import { Tiers } from './tiers.js'
 
 /** Counters in one table, whose buckets hold the numbers of all tiers side by side. */
@@ -27,17 +27,17 @@ export class MemoryCounters implements Counters {
   decide(key: string, cost: number, now: number, policies: readonly Policy[], charge: Charge): Verdict {
     const keys = this.#keys
     this.#begin(now, policies)
-    const place = keys.find(key)
-    if (place < 0) this.#loadFresh(cost)
-    const state = place < 0 ? this.#fresh : keys.table.cells
-    const base = place < 0 ? 0 : keys.baseOf(place)
+    const found = keys.find(key)
+    const isNew = found < 0
+    if (isNew) this.#loadFresh(cost)
+    const state = isNew ? this.#fresh : keys.cells
+    const base = isNew ? 0 : found
     const allowed = this.#tiers.check(state, base, cost)
     if (this.#blocks !== null && this.#isBlocked(key, now, this.#blocks)) return Verdict.blocked
-    if (place < 0 && this.#overflow !== null)
-      this.#overflow.relax(keys.print[0]!, keys.print[1]!, cost, this.#tiers, this.answers)
+    if (isNew && this.#overflow !== null) this.#overflow.relax(this.answers)
     if (charge === Charge.none || (!allowed && charge !== Charge.always))
       return allowed ? Verdict.admitted : Verdict.denied
-    if (place < 0) this.#chargeNew(cost, allowed)
+    if (isNew) this.#chargeNew(cost, allowed)
     else {
       this.#tiers.charge(state, base, cost, false)
       if (!allowed) this.#tiers.check(state, base, cost)
@@ -47,16 +47,16 @@ export class MemoryCounters implements Counters {
 
   refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
     this.#begin(now, policies)
-    const place = this.#keys.find(key)
+    const base = this.#keys.find(key)
     const agoMs = Math.max(0, now - chargedAt)
-    if (place >= 0) this.#tiers.refund(this.#keys.table.cells, this.#keys.baseOf(place), cost, agoMs)
+    if (base >= 0) this.#tiers.refund(this.#keys.cells, base, cost, agoMs)
   }
 
   reset(key: string): void {
     this.#blocks?.delete(key)
-    const place = this.#keys.find(key)
+    const base = this.#keys.find(key)
     // It keeps its place, so that it is not judged by the overflow, which knows nothing of resets.
-    if (place >= 0) this.#keys.table.clear(place)
+    if (base >= 0) this.#keys.cells.fill(0, base, base + this.#tiers.slots)
   }
 
   block(key: string, blockMs: number, now: number): boolean {
@@ -77,12 +77,12 @@ export class MemoryCounters implements Counters {
   /** Charges a key that has no place: in one that it is given, begun with what is held of it, or in the overflow. */
   #chargeNew(cost: number, allowed: boolean): void {
     const keys = this.#keys
-    const place = keys.admit()
-    const state = place < 0 ? this.#fresh : keys.table.cells
-    const base = place < 0 ? 0 : keys.baseOf(place)
-    if (place < 0) this.#chargeOverflow(cost)
-    else if (this.#overflow !== null) state.set(this.#fresh, base)
-    this.#tiers.charge(state, base, cost, this.#overflow !== null)
+    const given = keys.admit()
+    const state = given < 0 ? this.#fresh : keys.cells
+    const base = Math.max(given, 0)
+    if (given >= 0 && this.#overflow !== null) state.set(this.#fresh, base)
+    this.#tiers.charge(state, base, cost, given < 0 || this.#overflow !== null)
+    if (given < 0) this.#chargeOverflow(cost)
     if (!allowed) this.#tiers.check(state, base, cost)
   }
 
@@ -102,7 +102,7 @@ export class MemoryCounters implements Counters {
     const { print, maxKeys } = this.#keys
     const { slots } = this.#tiers
     this.#overflow ??= new Overflow(slots, overflowWidth(slots, maxKeys), this.answers.length)
-    this.#overflow.charge(print[0]!, print[1]!, cost, this.#tiers)
+    this.#overflow.charge(print[0]!, print[1]!, cost, this.#tiers, this.#fresh)
   }
 
   /** Takes other limits; a strategy that needs more numbers for one gets them in every entry. */

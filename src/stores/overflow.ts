@@ -1,104 +1,134 @@
 import { Answer, answerSize } from '../core/decision.js'
-import type { Policy } from '../core/policy.js'
-import type { Mover } from './table.js'
+import { mix } from './fingerprint.js'
+import type { Mover } from './segment.js'
 import type { Tiers } from './tiers.js'
 
-/** Buckets a row for a table: a quarter of its keys, or 64 where those are few and small. */
+/** Rows of cells; each must be shared with keys that used much for a key to be judged too strictly. */
+const rows = 4
+
+/** Cells a row for a table: a quarter of its keys, or 64 where those are few and small. */
 export function overflowWidth(slots: number, maxKeys: number): number {
   return Math.max(2, maxKeys >>> 2, Math.min(64, Math.floor(2 ** 16 / (slots * 8))))
 }
 
 /**
- * What judges the keys that a full table has no room for: two rows of buckets, each shared by the keys that hash
- * to it. A bucket holds what all its keys used together, so it is an upper bound of what any of them did: of the
- * two, the laxer one decides, which can be too strict and never too lax. Where limits are computed for each request,
- * all are judged by the lowest that was seen: keys that share a bucket must pay back at one pace.
+ * What judges the keys that a full table has no room for: a count-min sketch (Cormode and Muthukrishnan, 2005) with
+ * conservative update (Estan and Varghese, 2002), whose cells are buckets of the strategies. Each key has a cell in each
+ * row, where it meets others. A cell covers what any of its keys used, so the laxest of a key's cells decides, which can
+ * be too strict and never too lax; and a charge raises each of them only as far as it must cover the key. As cells are
+ * buckets, they drain with time alone. Where limits are computed for each request, all are judged by the lowest that was
+ * seen: keys that share a cell must pay back at one pace.
+ *
+ * A key is judged as if it had used `a` units more than it did with a probability of at most (N / (a · w))^4, where w
+ * is the width and N the units that were charged here in the last window (the last two for `sliding-window`; for
+ * buckets, the time in which a full one is paid back; for windows that open with a request, since the cell was last
+ * empty). For a key's cell in one row holds N / w units of others on average, so `a` or more with at most N / (a · w)
+ * (Markov), and the rows are independent.
  */
 export class Overflow {
   readonly #cells: Float64Array
   readonly #width: number
   readonly #slots: number
-  /** When the last bucket of each policy has drained, on that policy's steady time. */
+  /** Where the cells of the key at hand begin, a row each. */
+  readonly #places = new Int32Array(rows)
+  /** What they answer at best, a policy each. */
+  readonly #best: readonly Float64Array[]
+  /** When the last cell of each policy has drained, on that policy's steady time. */
   readonly #drainedAt: Float64Array
 
   constructor(slots: number, width: number, policies: number) {
     this.#slots = slots
     this.#width = width
-    this.#cells = new Float64Array(2 * width * slots)
+    this.#cells = new Float64Array(rows * width * slots)
+    this.#best = Array.from({ length: policies }, () => new Float64Array(answerSize))
     this.#drainedAt = new Float64Array(policies)
   }
 
-  /** False once every bucket has drained. */
+  /** False once every cell has drained. */
   isActive({ steady }: Tiers): boolean {
-    return this.#drainedAt.some((drainedAt, i) => steady[i]!.now < drainedAt)
+    for (let i = 0; i < steady.length; i++) if (steady[i]!.now < this.#drainedAt[i]!) return true
+    return false
   }
 
-  /** Copies into `state` the numbers of the bucket under which a cost is admitted first, a policy each. */
+  /** Copies into `state` the numbers of the cell under which a cost is admitted first, a policy each. */
   load(low: number, high: number, cost: number, tiers: Tiers, state: Float64Array): void {
-    const first = this.#place(low, 0)
-    const second = this.#place(high, 1)
-    tiers.policies.forEach((policy, i) => {
+    this.#find(low, high)
+    for (let i = 0; i < tiers.policies.length; i++) {
       const offset = tiers.offsets[i]!
-      const laxer = this.#isLaxer(second + offset, first + offset, policy, tiers.steady[i]!.now, cost)
-        ? second
-        : first
+      const laxest = this.#laxest(i, cost, tiers) + offset
       const end = tiers.offsets[i + 1]!
-      for (let slot = offset; slot < end; slot++) state[slot] = this.#cells[laxer + slot]!
-    })
+      for (let slot = offset; slot < end; slot++) state[slot] = this.#cells[laxest + slot - offset]!
+    }
   }
 
-  /** What the other bucket answers better than the one that was loaded: either is an upper bound. */
-  relax(low: number, high: number, cost: number, tiers: Tiers, answers: readonly Float64Array[]): void {
-    for (const row of [this.#place(low, 0), this.#place(high, 1)])
-      tiers.policies.forEach((policy, i) => {
-        const answer = answers[i]!
-        const now = tiers.steady[i]!.now
-        policy.strategy.check(
-          this.#cells,
-          row + tiers.offsets[i]!,
-          policy,
-          now,
-          Math.min(cost, policy.capacity),
-          scratch
-        )
-        answer[Answer.remaining] = Math.max(answer[Answer.remaining]!, scratch[Answer.remaining]!)
-        answer[Answer.resetMs] = Math.min(answer[Answer.resetMs]!, scratch[Answer.resetMs]!)
-      })
+  /** What other cells answer better than the one that was loaded: each is an upper bound. */
+  relax(answers: readonly Float64Array[]): void {
+    for (let i = 0; i < answers.length; i++) {
+      const answer = answers[i]!
+      const best = this.#best[i]!
+      answer[Answer.remaining] = Math.max(answer[Answer.remaining]!, best[Answer.remaining]!)
+      answer[Answer.resetMs] = Math.min(answer[Answer.resetMs]!, best[Answer.resetMs]!)
+    }
   }
 
-  /** Charges both buckets of a key under every policy. */
-  charge(low: number, high: number, cost: number, tiers: Tiers): void {
-    for (const row of [this.#place(low, 0), this.#place(high, 1)])
-      tiers.policies.forEach((policy, i) => {
-        const { strategy } = policy
-        const at = row + tiers.offsets[i]!
-        const now = tiers.steady[i]!.now
-        if (strategy.chargeShared) strategy.chargeShared(this.#cells, at, policy, now, cost, scratch)
+  /** Raises the cells of a key to cover what was loaded, and was charged since; a strategy that cannot is charged in each. */
+  charge(low: number, high: number, cost: number, tiers: Tiers, state: Float64Array): void {
+    this.#find(low, high)
+    for (let i = 0; i < tiers.policies.length; i++) {
+      const policy = tiers.policies[i]!
+      const { strategy } = policy
+      const offset = tiers.offsets[i]!
+      const { now } = tiers.steady[i]!
+      strategy.check(state, offset, policy, now, 1, scratch)
+      for (let row = 0; row < rows; row++) {
+        const at = this.#places[row]! + offset
+        if (strategy.cover) strategy.cover(this.#cells, at, state, offset, policy, now)
         else strategy.charge(this.#cells, at, policy, now, cost, scratch)
         this.#drainedAt[i] = Math.max(this.#drainedAt[i]!, now + scratch[Answer.resetMs]!)
-      })
+      }
+    }
   }
 
-  /** The same buckets in another layout. */
+  /** The same cells in another layout. */
   movedTo(slots: number, move: Mover): Overflow {
     const moved = new Overflow(slots, this.#width, this.#drainedAt.length)
-    for (let bucket = 0; bucket < 2 * this.#width; bucket++)
-      move(this.#cells, bucket * this.#slots, moved.#cells, bucket * slots)
+    for (let cell = 0; cell < rows * this.#width; cell++)
+      move(this.#cells, cell * this.#slots, moved.#cells, cell * slots)
     moved.#drainedAt.set(this.#drainedAt)
     return moved
   }
 
-  #place(word: number, row: number): number {
-    return (Math.floor(((word >>> 0) / 2 ** 32) * this.#width) + row * this.#width) * this.#slots
+  #find(low: number, high: number): void {
+    for (let row = 0; row < rows; row++) {
+      const word = mix(low ^ Math.imul(high, 2 * row + 1)) >>> 0
+      this.#places[row] = (Math.floor((word / 2 ** 32) * this.#width) + row * this.#width) * this.#slots
+    }
   }
 
-  #isLaxer(at: number, other: number, policy: Policy, now: number, cost: number): boolean {
+  /** The cell under which a policy admits a cost first, or has the most left; notes what any of them answers at best. */
+  #laxest(i: number, cost: number, tiers: Tiers): number {
+    const policy = tiers.policies[i]!
+    const best = this.#best[i]!
     const asked = Math.min(cost, policy.capacity)
-    policy.strategy.check(this.#cells, other, policy, now, asked, scratch)
-    const [remaining, retryAfterMs] = scratch
-    policy.strategy.check(this.#cells, at, policy, now, asked, scratch)
-    const wait = scratch[Answer.retryAfterMs]!
-    return wait < retryAfterMs! || (wait === retryAfterMs && scratch[Answer.remaining]! > remaining!)
+    let laxest = -1
+    let wait = 0
+    let left = 0
+    best[Answer.remaining] = 0
+    best[Answer.resetMs] = Number.POSITIVE_INFINITY
+    for (let row = 0; row < rows; row++) {
+      const at = this.#places[row]!
+      policy.strategy.check(this.#cells, at + tiers.offsets[i]!, policy, tiers.steady[i]!.now, asked, scratch)
+      const remaining = scratch[Answer.remaining]!
+      const retryAfterMs = scratch[Answer.retryAfterMs]!
+      if (laxest < 0 || retryAfterMs < wait || (retryAfterMs === wait && remaining > left)) {
+        laxest = at
+        wait = retryAfterMs
+        left = remaining
+      }
+      best[Answer.remaining] = Math.max(best[Answer.remaining]!, remaining)
+      best[Answer.resetMs] = Math.min(best[Answer.resetMs]!, scratch[Answer.resetMs]!)
+    }
+    return laxest
   }
 }
 

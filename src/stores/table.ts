@@ -1,125 +1,165 @@
+import { type Mover, Segment } from './segment.js'
+
 const firstSize = 128
 
-/** Entries a bucket: above this a linear probe for an absent key grows long (about 8 steps here). */
+/** Entries, removed ones included, a place: above this a linear probe for an absent key grows long (about 8 steps here). */
 const maxLoad = 0.75
 
-/** The same for a table of its largest size, removed entries included: the difference pays for the next rebuilding. */
-const maxLoadWithGraves = 0.9
+/** Places that a segment is given for each that it needs. */
+const growth = 1.25
 
-/** The second word of a bucket whose entry was removed; the first is 0, as it is in no fingerprint. */
-const grave = 1
+/** The size past which a segment is divided, so that no decision waits for more than this to be copied (bench/pauses.js). */
+const maxSegmentBytes = 2 ** 18
 
-/** Copies the numbers of one entry. */
-export type Mover = (from: Float64Array, at: number, to: Float64Array, target: number) => void
+/** A segment has at least so many places, however large they are. */
+const fewestPlaces = 8
 
-/** Bytes that a key takes in a full table. */
+/** Bytes that a key takes at the most where there are many. */
 export function bytesPerKey(slots: number): number {
-  return ((slots + 1) * 8) / maxLoad
+  return ((slots + 1) * 8 * growth) / maxLoad
 }
 
+/** True where the numbers at `base` have nothing left to say. */
+export type IsSpent = (cells: Float64Array, base: number) => boolean
+
 /**
- * An open-addressing table from 64-bit fingerprints to a few numbers each. Everything stands in one buffer: an
- * entry is its fingerprint (8 bytes) and its numbers (8 bytes each), so that a look-up touches one place.
- * Linear probing. Nothing moves on removal, whose cost must not depend on the neighbours: the buckets that it leaves
- * are used again by entries that come by, and cleared away when the table is built anew.
+ * A table from 64-bit fingerprints to a few numbers each, that grows a part at a time: fingerprints that agree in their
+ * lowest bits have a segment, and a full one is copied to a larger, or to two that agree in one bit more (extendible
+ * hashing: Fagin, Nievergelt, Pippenger and Strong, 1979). So there is no long pause, and nothing is reserved.
  */
 export class Table {
-  /** The numbers; those of the entry at `place` begin at `place * stride + 1`. */
-  cells: Float64Array = new Float64Array(0)
-  /** Numbers an entry, its fingerprint included. */
-  readonly stride: number
+  /** The segment of the fingerprint that was looked for last. */
+  segment: Segment
   /** Entries in use. */
   used = 0
-  /** Buckets, used or not. */
-  size = 0
-  #words: Int32Array = new Int32Array(0)
-  #scale = 0
-  #graves = 0
-  readonly #wordStride: number
-  readonly #maxSize: number
+  readonly #slots: number
+  readonly #maxPlaces: number
+  readonly #move: Mover
+  /** By the lowest bits of a fingerprint; a segment that tells fewer of them apart stands in several places. */
+  #directory: Segment[]
+  #mask = 0
+  #turn = 0
 
-  constructor(slots: number, maxKeys: number, firstKeys = 0) {
-    this.stride = slots + 1
-    this.#wordStride = this.stride * 2
-    this.#maxSize = Math.max(2, Math.ceil(maxKeys / maxLoad))
-    this.#allocate(Math.min(this.#maxSize, Math.max(firstSize, Math.ceil(firstKeys / maxLoad))))
+  constructor(slots: number, maxKeys: number) {
+    this.#slots = slots
+    this.#maxPlaces = Math.max(fewestPlaces, Math.floor(maxSegmentBytes / ((slots + 1) * 8)))
+    this.#move = (from, at, to, target) => {
+      for (let slot = 0; slot < slots; slot++) to[target + slot] = from[at + slot]!
+    }
+    const most = Math.max(2, Math.ceil(maxKeys / maxLoad))
+    this.segment = new Segment(slots, Math.min(firstSize, this.#maxPlaces, most), 0)
+    this.#directory = [this.segment]
   }
 
-  /** True if one more entry would make probes long, or endless: then the table is to be built anew first. */
-  get isCrowded(): boolean {
-    const load = this.size < this.#maxSize ? maxLoad : maxLoadWithGraves
-    return this.used + this.#graves + 1 > Math.min(this.size * load, this.size - 1)
+  /** Every segment, once. */
+  get segments(): ReadonlySet<Segment> {
+    return new Set(this.#directory)
   }
 
-  /** The place of a fingerprint, or -1. */
+  /** The place of a fingerprint in its segment, which is then `segment`; or -1. */
   find(low: number, high: number): number {
-    const words = this.#words
-    const step = this.#wordStride
-    let place = ((high >>> 0) * this.#scale) >>> 0
-    for (let at = place * step; ; at = place * step) {
-      const first = words[at]!
-      const second = words[at + 1]!
-      if (first === low && second === high) return place
-      if (first === 0 && second === 0) return -1
-      if (++place === this.size) place = 0
-    }
+    const segment = this.#directory[low & this.#mask]!
+    this.segment = segment
+    return segment.find(low, high)
   }
 
-  /** Adds a fingerprint that is not there; its numbers are zeros. There must be a free bucket. */
-  insert(low: number, high: number): number {
-    let place = this.#home(high)
-    while (this.isUsed(place)) if (++place === this.size) place = 0
-    const at = place * this.#wordStride
-    if (this.#words[at + 1] === grave) this.#graves--
-    this.#words[at] = low
-    this.#words[at + 1] = high
+  /** Adds a fingerprint that was just looked for and is not there; its numbers are zeros. It may drop what is spent. */
+  insert(low: number, high: number, isSpent: IsSpent): number {
+    if (isCrowded(this.segment)) this.#rebuild(low, isSpent)
     this.used++
-    return place
+    return this.segment.insert(low, high)
   }
 
-  isUsed(place: number): boolean {
-    return this.#words[place * this.#wordStride] !== 0
+  /** The segment whose turn it is in a walk over all of them. */
+  get turn(): Segment {
+    return this.#directory[this.#turn & this.#mask]!
   }
 
-  /** Makes the numbers at a place zeros. */
-  clear(place: number): void {
-    this.cells.fill(0, place * this.stride + 1, (place + 1) * this.stride)
+  /** Gives the turn to the next segment. */
+  advance(): void {
+    this.#turn++
   }
 
-  /** Removes the entry at a place. Its bucket stays a stepping stone for others until it is used again. */
-  remove(place: number): void {
-    const at = place * this.#wordStride
-    this.cells.fill(0, place * this.stride, (place + 1) * this.stride)
-    this.#words[at + 1] = grave
+  /** Removes the entry at a place. */
+  remove(segment: Segment, place: number): void {
+    segment.remove(place)
     this.used--
-    this.#graves++
   }
 
-  /**
-   * A table of the entries that are not `isSpent`, with twice the buckets that they need.
-   * `move` copies an entry's numbers, from a place in the old cells to one in the new.
-   */
-  rebuilt(slots: number, maxKeys: number, isSpent: (place: number) => boolean, move: Mover): Table {
+  /** Removes what is spent, everywhere. */
+  purge(isSpent: IsSpent): void {
+    for (const segment of this.segments)
+      for (let place = 0; place < segment.size; place++)
+        if (segment.isUsed(place) && isSpent(segment.cells, segment.baseOf(place)))
+          this.remove(segment, place)
+  }
+
+  /** A table of the same entries, laid out anew by `move`. */
+  widened(slots: number, maxKeys: number, move: Mover): Table {
+    const wider = new Table(slots, maxKeys)
+    for (const segment of this.segments)
+      for (let place = 0; place < segment.size; place++) {
+        if (!segment.isUsed(place)) continue
+        const low = segment.lowAt(place)
+        wider.find(low, 0)
+        if (isCrowded(wider.segment)) wider.#rebuild(low, isNever)
+        segment.copy(place, wider.segment, move)
+        wider.used++
+      }
+    return wider
+  }
+
+  /** Copies what `segment` holds and is not spent to one of the right size, or to two. */
+  #rebuild(low: number, isSpent: IsSpent): void {
+    const { segment } = this
     const kept: number[] = []
-    for (let place = 0; place < this.size; place++)
-      if (this.isUsed(place) && !isSpent(place)) kept.push(place)
-    const table = new Table(slots, Math.max(maxKeys, kept.length), 2 * kept.length)
-    for (const place of kept) {
-      const at = place * this.#wordStride
-      const target = table.insert(this.#words[at]!, this.#words[at + 1]!)
-      move(this.cells, place * this.stride + 1, table.cells, target * table.stride + 1)
+    for (let place = 0; place < segment.size; place++)
+      if (segment.isUsed(place) && !isSpent(segment.cells, segment.baseOf(place))) kept.push(place)
+    this.used += kept.length - segment.used
+    const size = sizeFor(kept.length + 1)
+    // Of entries that agree in far more bits than chance has them agree, a division would part none.
+    const isDeep = 2 ** segment.depth > this.used
+    if (size <= this.#maxPlaces || isDeep) this.#replace(low, segment, kept, size)
+    else this.#divide(low, segment, kept)
+    this.segment = this.#directory[low & this.#mask]!
+  }
+
+  #replace(low: number, segment: Segment, kept: readonly number[], size: number): void {
+    const next = new Segment(this.#slots, size, segment.depth)
+    for (const place of kept) segment.copy(place, next, this.#move)
+    this.#enter(next, low)
+  }
+
+  #divide(low: number, segment: Segment, kept: readonly number[]): void {
+    const bit = 1 << segment.depth
+    const isUpper = (place: number) => (segment.lowAt(place) & bit) !== 0
+    if (bit > this.#mask) {
+      this.#directory = [...this.#directory, ...this.#directory]
+      this.#mask = this.#mask * 2 + 1
     }
-    return table
+    const upper = kept.filter(isUpper).length
+    const zero = new Segment(this.#slots, sizeFor(kept.length - upper + 1), segment.depth + 1)
+    const one = new Segment(this.#slots, sizeFor(upper + 1), segment.depth + 1)
+    for (const place of kept) segment.copy(place, isUpper(place) ? one : zero, this.#move)
+    this.#enter(zero, low & ~bit)
+    this.#enter(one, low | bit)
   }
 
-  #home(high: number): number {
-    return ((high >>> 0) * this.#scale) >>> 0
+  /** Puts a segment where all that agree with `low` in its bits look for it. */
+  #enter(segment: Segment, low: number): void {
+    const step = 1 << segment.depth
+    for (let at = low & (step - 1); at < this.#directory.length; at += step) this.#directory[at] = segment
   }
+}
 
-  #allocate(size: number): void {
-    this.size = size
-    this.#scale = size / 2 ** 32
-    this.cells = new Float64Array(size * this.stride)
-    this.#words = new Int32Array(this.cells.buffer)
-  }
+function isCrowded({ used, graves, size }: Segment): boolean {
+  return used + graves + 1 > Math.min(size * maxLoad, size - 1)
+}
+
+function sizeFor(keys: number): number {
+  return Math.max(2, Math.ceil((keys * growth) / maxLoad))
+}
+
+function isNever(): boolean {
+  return false
 }

@@ -18,6 +18,8 @@ export class Tiers {
   readonly steady: readonly SteadyTime[]
   readonly #scratch = new Float64Array(answerSize)
   #standsIn: boolean[] | null = null
+  /** The numbers of a key of its own, where several share theirs. */
+  #own: Float64Array | null = null
 
   constructor(policies: readonly Policy[]) {
     this.policies = policies
@@ -69,13 +71,26 @@ export class Tiers {
     const { policies, offsets, steady } = this
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
-      const { strategy } = policy
       const answer = this.answers[i]!
-      if (isShared && strategy.chargeShared)
-        strategy.chargeShared(state, base + offsets[i]!, policy, steady[i]!.now, cost, answer)
-      else strategy.charge(state, base + offsets[i]!, policy, steady[i]!.now, cost, answer)
+      policy.strategy.charge(state, base + offsets[i]!, policy, steady[i]!.now, cost, answer)
+      if (isShared && policy.strategy.cover) this.#coverNew(i, state, base + offsets[i]!, cost)
       if (this.steady[i]!.lag > 0) answer[Answer.resetMs]! += this.steady[i]!.lag
     }
+  }
+
+  /** What a key owes that was new may end later than what it shares: a window may have been open for a while. */
+  #coverNew(i: number, state: Float64Array, at: number, cost: number): void {
+    const policy = this.policies[i]!
+    const { strategy } = policy
+    const { now } = this.steady[i]!
+    const scratch = this.#scratch
+    this.#own ??= new Float64Array(this.slots)
+    this.#own.fill(0)
+    strategy.charge(this.#own, 0, policy, now, cost, scratch)
+    strategy.cover!(state, at, this.#own, 0, policy, now)
+    strategy.check(state, at, policy, now, 1, scratch)
+    this.answers[i]![Answer.remaining] = scratch[Answer.remaining]!
+    this.answers[i]![Answer.resetMs] = scratch[Answer.resetMs]!
   }
 
   /** Gives back units that were charged `agoMs` ago. */

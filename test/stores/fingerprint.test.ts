@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { fingerprint } from '../../src/stores/fingerprint.js'
 import { Table } from '../../src/stores/table.js'
@@ -76,6 +77,35 @@ function spread(count: number, cells: number, keyOf: (i: number) => string, word
   return hits.reduce((sum, hit) => sum + (hit - expected) ** 2 / expected, 0)
 }
 
+function tableOf(count: number, printOf: (i: number) => readonly [number, number]): Table {
+  const table = new Table(1, count)
+  for (let i = 0; i < count; i++) {
+    const [low, high] = printOf(i)
+    table.find(low, high)
+    table.insert(low, high, () => false)
+  }
+  return table
+}
+
+/** How far a look-up that begins at a place goes until it finds one empty, on the mean of all places and at the most. */
+function stepsIn(table: Table): { mean: number; most: number } {
+  let sum = 0
+  let most = 0
+  let places = 0
+  for (const segment of table.segments) {
+    const { size } = segment
+    let steps = 0
+    for (let place = 2 * size - 1; place >= 0; place--) {
+      steps = segment.isUsed(place % size) ? steps + 1 : 0
+      if (place >= size) continue
+      sum += steps
+      most = Math.max(most, steps)
+    }
+    places += size
+  }
+  return { mean: sum / places, most }
+}
+
 describe('a fingerprint', () => {
   it('is the same for the same key, and never nothing', () => {
     for (const key of ['a', 'ab', '\0', '\0\0', 'x'.repeat(65_536), '\ud800']) {
@@ -117,21 +147,21 @@ describe('a fingerprint', () => {
       expect(spread(100_000, cells, keyOf, word)).toBeLessThan(cells + 8 * Math.sqrt(2 * cells))
   })
 
-  it.each([...structured, ...crafted])('makes no long runs in a table: %s', (_, keyOf) => {
-    const count = 30_000
-    const table = new Table(1, count, count)
-    const out = new Int32Array(2)
-    for (let i = 0; i < count; i++) {
-      fingerprint(keyOf(i), out)
-      table.insert(out[0]!, out[1]!)
+  it.each([...structured, ...crafted])(
+    'is looked up in less than twice the steps of chance: %s',
+    (_, keyOf) => {
+      const count = 30_000
+      const chance = randomFillSync(new Int32Array(2 * count))
+      const out = new Int32Array(2)
+      const byChance = stepsIn(tableOf(count, (i) => [chance[2 * i]! || 1, chance[2 * i + 1]!]))
+      const crafted = tableOf(count, (i) => {
+        fingerprint(keyOf(i), out)
+        return [out[0]!, out[1]!]
+      })
+      expect(stepsIn(crafted).mean).toBeLessThan(2 * byChance.mean)
+      expect(stepsIn(crafted).most).toBeLessThan(600)
     }
-    let longest = 0
-    for (let place = 0, run = 0; place < table.size; place++) {
-      run = table.isUsed(place) ? run + 1 : 0
-      longest = Math.max(longest, run)
-    }
-    expect(longest).toBeLessThan(600)
-  })
+  )
 
   it('changes about half of its bits with any bit of the key', () => {
     for (const length of [1, 2, 3, 8, 9]) {

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bytesPerKey, type Mover, Table } from '../../src/stores/table.js'
+import { type Mover, Segment } from '../../src/stores/segment.js'
+import { bytesPerKey, type IsSpent, Table } from '../../src/stores/table.js'
 import { runs } from '../support/traces.js'
 
-/** Few different words, so that entries pile up, and those at the end of the table wrap around. */
+/** Few different words, so that entries pile up, and those at the end of a segment wrap around. */
 const word = fc.oneof(
   fc.constantFrom(0, 1, -1, 2 ** 31 - 1, -(2 ** 31), 0x7ff00000, -0x80000),
   fc.integer({ min: -3, max: 3 }),
@@ -11,100 +12,165 @@ const word = fc.oneof(
 )
 const print = fc.tuple(word, word).filter(([low]) => low !== 0)
 const act = fc.record({ print, what: fc.constantFrom('add', 'add', 'add', 'remove', 'find') })
+type Print = readonly [number, number]
 
-const slots = 2
-const idOf = (low: number, high: number) => `${low} ${high}`
-const numbersAt = (table: Table, place: number) => [
-  ...table.cells.subarray(place * table.stride + 1, (place + 1) * table.stride)
+const idOf = ([low, high]: Print) => `${low} ${high}`
+const never = () => false
+const numbersAt = (segment: Segment, place: number) => [
+  ...segment.cells.subarray(segment.baseOf(place), segment.baseOf(place) + 2)
 ]
-const copy: Mover = (from, at, to, target) => to.set(from.subarray(at, at + slots), target)
+/** The numbers of a fingerprint that is there. */
+function numbersOf(table: Table, print: Print): number[] {
+  const place = table.find(...print)
+  return numbersAt(table.segment, place)
+}
 
-type Known = Map<string, { print: readonly [number, number]; numbers: number[] }>
+/** So many numbers that a segment holds few entries, and a table of a hundred has many segments. */
+const wide = 4000
 
-function expectSame(table: Table, known: Known): void {
+function add(table: Table, print: Print, numbers: readonly number[], isSpent: IsSpent = never): void {
+  const place = table.insert(...print, isSpent)
+  expect(numbersAt(table.segment, place)).toEqual([0, 0])
+  table.segment.cells.set(numbers, table.segment.baseOf(place))
+}
+
+function expectSame(table: Table, known: Map<string, { print: Print; numbers: number[] }>): void {
   expect(table.used).toBe(known.size)
   for (const { print, numbers } of known.values()) {
-    const place = table.find(...print)
-    expect(place).toBeGreaterThanOrEqual(0)
-    expect(numbersAt(table, place)).toEqual(numbers)
+    expect(table.find(...print)).toBeGreaterThanOrEqual(0)
+    expect(numbersOf(table, print)).toEqual(numbers)
   }
   let used = 0
-  for (let place = 0; place < table.size; place++) {
-    if (table.isUsed(place)) used++
-    else expect(numbersAt(table, place)).toEqual(Array(slots).fill(0))
+  for (const segment of table.segments) {
+    expect(segment.used + segment.graves).toBeLessThan(segment.size)
+    for (let place = 0; place < segment.size; place++) {
+      if (segment.isUsed(place)) used++
+      else expect(numbersAt(segment, place)).toEqual([0, 0])
+    }
   }
   expect(used).toBe(known.size)
 }
 
+const spread = (count: number): Print[] =>
+  Array.from({ length: count }, (_, i) => [Math.imul(i + 1, 0x85ebca6b), Math.imul(i + 1, 0x9e3779b1)])
+
 describe('a table', () => {
-  it.each([1, 2, 3, 8, 90])('of %i keys holds what a map holds', (maxKeys) => {
+  it.each([
+    [2, 1],
+    [2, 3],
+    [2, 90],
+    [wide, 8],
+    [wide, 90]
+  ])('of %i numbers an entry and %i keys holds what a map holds', (slots, maxKeys) => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 200 }), (acts) => {
         const table = new Table(slots, maxKeys)
-        const known: Known = new Map()
+        const known = new Map<string, { print: Print; numbers: number[] }>()
         acts.forEach(({ print, what }, i) => {
-          const id = idOf(...print)
           const place = table.find(...print)
-          expect(place >= 0).toBe(known.has(id))
+          expect(place >= 0).toBe(known.has(idOf(print)))
           if (what === 'add' && place < 0 && known.size < maxKeys) {
-            const target = table.insert(...print)
-            expect(numbersAt(table, target)).toEqual([0, 0])
             const numbers = [i + 0.5, -i]
-            table.cells.set(numbers, target * table.stride + 1)
-            known.set(id, { print, numbers })
+            add(table, print, numbers)
+            known.set(idOf(print), { print, numbers })
           } else if (what === 'remove' && place >= 0) {
-            table.remove(place)
-            known.delete(id)
+            table.remove(table.segment, place)
+            known.delete(idOf(print))
           }
           if (i % 20 === 0) expectSame(table, known)
         })
         expectSame(table, known)
       }),
-      runs(60)
+      runs(slots === wide ? 15 : 60)
     )
   })
 
-  it('keeps in a rebuild what is not spent, and only that', () => {
-    fc.assert(
-      fc.property(
-        fc.uniqueArray(print, { maxLength: 90, selector: ([a, b]) => idOf(a, b) }),
-        fc.nat(3),
-        (prints, more) => {
-          const table = new Table(slots, 100)
-          const known: Known = new Map()
-          prints.forEach((print, i) => {
-            const numbers = [i, i % 3]
-            table.cells.set(numbers, table.insert(...print) * table.stride + 1)
-            if (i % 3 > 0) known.set(idOf(...print), { print, numbers })
-          })
-          const isSpent = (place: number) => table.cells[place * table.stride + 2] === 0
-          const widerMove: Mover = (from, at, to, target) => copy(from, at, to, target)
-          const rebuilt = table.rebuilt(slots + more, 100, isSpent, widerMove)
-          expect(rebuilt.stride).toBe(slots + more + 1)
-          expect(rebuilt.used).toBe(known.size)
-          for (const { print, numbers } of known.values())
-            expect(numbersAt(rebuilt, rebuilt.find(...print)).slice(0, slots)).toEqual(numbers)
-          for (const print of prints) if (!known.has(idOf(...print))) expect(rebuilt.find(...print)).toBe(-1)
-        }
-      ),
-      runs(80)
-    )
+  it.each([2, wide])('of %i numbers an entry drops what is spent as it grows, and only that', (slots) => {
+    const table = new Table(slots, 1000)
+    const isSpent = (cells: Float64Array, base: number) => cells[base + 1] === 0
+    const prints = spread(600)
+    prints.forEach((print, i) => {
+      expect(table.find(...print)).toBe(-1)
+      add(table, print, [i, i % 3], isSpent)
+    })
+    prints.forEach((print, i) => {
+      if (i % 3 > 0) expect(numbersOf(table, print)).toEqual([i, i % 3])
+    })
+    const held = table.used
+    expect(held).toBeGreaterThanOrEqual(400)
+    expect(held).toBeLessThan(600)
+    table.purge(isSpent)
+    expect(table.used).toBe(400)
+    for (const [i, print] of prints.entries()) expect(table.find(...print) >= 0).toBe(i % 3 > 0)
   })
 
-  it('never has fewer buckets than keys, nor more than it says', () => {
-    for (const maxKeys of [1, 2, 3, 7, 95, 96, 97, 1000, 12_345]) {
-      let table = new Table(slots, maxKeys)
-      const bytes: number[] = []
-      for (let key = 1; key <= maxKeys; key++) {
-        if (table.isCrowded) table = table.rebuilt(slots, maxKeys, () => false, copy)
-        table.insert(key, Math.imul(key, 0x9e3779b1))
-        expect(table.used).toBeLessThan(table.size)
-        bytes.push(table.cells.byteLength)
-      }
-      expect(Math.max(...bytes)).toBeLessThanOrEqual(Math.max(2, maxKeys + 2) * bytesPerKey(slots))
-      expect(table.used).toBe(maxKeys)
-      for (let key = 1; key <= maxKeys; key++)
-        expect(table.find(key, Math.imul(key, 0x9e3779b1))).not.toBe(-1)
+  it.each([
+    [2, 3, 600],
+    [2, wide, 300],
+    [wide, wide + 100, 300]
+  ])('of %i numbers an entry is laid out anew for %i', (slots, wider, count) => {
+    const table = new Table(slots, 1000)
+    const prints = spread(count)
+    prints.forEach((print, i) => {
+      table.find(...print)
+      add(table, print, [i, -i])
+    })
+    const move: Mover = (from, at, to, target) => {
+      to[target] = from[at + 1]!
+      to[target + 1] = from[at]!
     }
+    const laid = table.widened(wider, 1000, move)
+    expect(laid.used).toBe(count)
+    prints.forEach((print, i) => {
+      expect(laid.find(...print)).toBeGreaterThanOrEqual(0)
+      expect(laid.segment.stride).toBe(wider + 1)
+      expect(numbersOf(laid, print)).toEqual([-i, i])
+    })
+  })
+
+  it('holds a crowd of fingerprints that agree in all bits by which segments are told apart', () => {
+    const table = new Table(wide, 1000)
+    const prints: Print[] = Array.from({ length: 200 }, (_, i) => [7, Math.imul(i, 0x9e3779b1)])
+    prints.forEach((print, i) => {
+      expect(table.find(...print)).toBe(-1)
+      add(table, print, [i, i])
+    })
+    for (const [i, print] of prints.entries()) expect(numbersOf(table, print)).toEqual([i, i])
+  })
+
+  it('takes no more bytes than it says, and gives them back as few keys come after many', () => {
+    const count = 300_000
+    const table = new Table(2, count)
+    const bytes = () => [...table.segments].reduce((sum, { cells }) => sum + cells.byteLength, 0)
+    const enter = (print: Print) => {
+      table.find(...print)
+      table.insert(...print, never)
+    }
+    const prints = spread(count)
+    for (const [i, print] of prints.entries()) {
+      enter(print)
+      if (i > 1000 && i % 10_000 === 0) expect(bytes()).toBeLessThan(1.05 * table.used * bytesPerKey(2))
+    }
+    const missing = prints.filter((print) => table.find(...print) < 0)
+    expect(missing).toEqual([])
+    const leave = (print: Print) => {
+      const place = table.find(...print)
+      table.remove(table.segment, place)
+    }
+    prints.forEach(leave)
+    expect(table.used).toBe(0)
+    for (const [low, high] of prints) {
+      const other: Print = [low ^ 0x5bd1e995, high]
+      enter(other)
+      leave(other)
+    }
+    expect(bytes()).toBeLessThan(100_000)
+  })
+})
+
+describe('a segment', () => {
+  it.each([2, 3, 7, 128, 1000, 10_922])('of %i places is walked whole', (size) => {
+    const segment = new Segment(1, size, 0)
+    expect(new Set(Array.from({ length: size }, () => segment.next())).size).toBe(size)
   })
 })

@@ -34,11 +34,10 @@ export const fixedWindow: Strategy = {
     out[2] = state[at]! - now
   },
 
-  chargeShared(state, at, rule, now, cost, out) {
-    // The window of a key that comes late ends after the one that it finds open: let that one last as long.
-    fixedWindow.charge(state, at, rule, now, cost, out)
-    state[at] = endOf(rule, now)
-    out[2] = state[at]! - now
+  cover(state, at, other, from, _rule, now) {
+    const isOpen = now < state[at]!
+    state[at] = isOpen ? Math.max(state[at]!, other[from]!) : other[from]!
+    state[at + 1] = isOpen ? Math.max(state[at + 1]!, other[from + 1]!) : other[from + 1]!
   },
 
   refund(state, at, rule, now, cost, chargedAt) {

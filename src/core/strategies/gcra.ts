@@ -23,6 +23,12 @@ export const gcra: Strategy = {
     setArrival(state, at, rule, now, chargeDebt(debtOf(state, at, rule, now), rule, cost, out))
   },
 
+  cover(state, at, other, from, rule, now) {
+    if (debtOf(other, from, rule, now) <= debtOf(state, at, rule, now)) return
+    state[at] = other[from]!
+    state[at + 1] = other[from + 1]!
+  },
+
   refund(state, at, rule, now, cost, chargedAt) {
     setArrival(state, at, rule, now, refundDebt(debtOf(state, at, rule, now), rule, now, cost, chargedAt))
   }

@@ -41,6 +41,15 @@ export const slidingWindow: Strategy = {
     out[2] = resetOf(rule.windowMs, charged, previous, ahead)
   },
 
+  cover(state, at, other, from, rule, now) {
+    const window = Math.floor(now / rule.windowMs)
+    const current = Math.max(currentOf(state, at, window), currentOf(other, from, window))
+    const previous = Math.max(previousOf(state, at, window), previousOf(other, from, window))
+    state[at] = window
+    state[at + 1] = current
+    state[at + 2] = previous
+  },
+
   refund(state, at, rule, _now, cost, chargedAt) {
     const age = state[at]! - Math.floor(chargedAt / rule.windowMs)
     if (age !== 0 && age !== 1) return

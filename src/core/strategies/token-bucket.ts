@@ -21,6 +21,11 @@ export const tokenBucket: Strategy = {
     state[at + 1] = now
   },
 
+  cover(state, at, other, from, rule, now) {
+    state[at] = Math.max(debtOf(state, at, rule, now), debtOf(other, from, rule, now))
+    state[at + 1] = now
+  },
+
   refund(state, at, rule, now, cost, chargedAt) {
     state[at] = refundDebt(debtOf(state, at, rule, now), rule, now, cost, chargedAt)
     state[at + 1] = now
