@@ -1,27 +1,39 @@
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
 
 const redis = 'test/redis/**/*.test.ts'
+/** Files that compare how long something takes, or have threads on all cores. */
+const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/stores/memory.test.ts']
 
 export default defineConfig({
   test: {
     testTimeout: 20_000,
+    // Two even on two cores, as files often wait for npm, a compiler or a socket.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       {
         extends: true,
         test: {
           name: 'headgate',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, redis]
+          exclude: [...configDefaults.exclude, redis, ...timed]
         }
       },
+      onNest(10, 'fastify'),
+      onNest(11, 'express'),
+      // What follows runs file by file, after all the others: a neighbour would use up its deadlines.
+      { extends: true, test: { name: 'timed', include: timed, fileParallelism: false } },
       // Only a run with files of this project starts servers.
       {
         extends: true,
-        test: { name: 'redis', include: [redis], globalSetup: 'test/redis/support/global-setup.ts' }
-      },
-      onNest(10, 'fastify'),
-      onNest(11, 'express')
+        test: {
+          name: 'redis',
+          include: [redis],
+          fileParallelism: false,
+          globalSetup: 'test/redis/support/global-setup.ts'
+        }
+      }
     ]
   }
 })

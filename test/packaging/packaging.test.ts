@@ -9,7 +9,7 @@ import { frameworks } from './versions.js'
 type Project = 'current' | 'express-only' | 'fastify-only' | 'core-only'
 type PackageType = 'module' | 'commonjs'
 
-const timeout = 180_000
+const timeout = 300_000
 const passed: Run = { code: 0, stdout: '', stderr: '' }
 let installed: Projects
 
