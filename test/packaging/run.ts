@@ -12,7 +12,7 @@ export async function run(program: string, parameters: readonly string[], cwd: s
   const release = await turn()
   try {
     return await new Promise((done) => {
-      const child = execFile(program, parameters, { cwd, timeout: 120_000 }, (error, stdout, stderr) => {
+      const child = execFile(program, parameters, { cwd, timeout: 240_000 }, (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
         done({ code, stdout, stderr })
       })
