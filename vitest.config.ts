@@ -3,6 +3,8 @@ import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
 
 const redis = 'test/redis/**/*.test.ts'
+/** Those of Redis that no neighbour can make late: their stores have a deadline of seconds, and no server fails. */
+const patientRedis = 'test/redis/{behaviour-*,custom,differential,lease-bound,store-suite,vectors}.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
 const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/stores/memory.test.ts']
 
@@ -22,21 +24,28 @@ export default defineConfig({
       },
       onNest(10, 'fastify'),
       onNest(11, 'express'),
+      onRedis('redis', { include: [patientRedis] }),
       // What follows runs file by file, after all the others: a neighbour would use up its deadlines.
       { extends: true, test: { name: 'timed', include: timed, fileParallelism: false } },
-      // Only a run with files of this project starts servers.
-      {
-        extends: true,
-        test: {
-          name: 'redis',
-          include: [redis],
-          fileParallelism: false,
-          globalSetup: 'test/redis/support/global-setup.ts'
-        }
-      }
+      onRedis('redis timed', { include: [redis], exclude: [patientRedis], fileParallelism: false })
     ]
   }
 })
+
+/** Only a run with files of such a project starts servers. */
+function onRedis(name: string, { exclude = [], ...files }: TestFiles): TestProjectConfiguration {
+  const globalSetup = 'test/redis/support/global-setup.ts'
+  return {
+    extends: true,
+    test: { name, ...files, exclude: [...configDefaults.exclude, ...exclude], globalSetup }
+  }
+}
+
+interface TestFiles {
+  readonly include: string[]
+  readonly exclude?: readonly string[]
+  readonly fileParallelism?: false
+}
 
 /**
  * The tests of headgate/nest on an earlier version of Nest; its GraphQL packages are of the newest only. The long suite

@@ -18,12 +18,15 @@ declare module 'vitest' {
 }
 
 /** Starts what the test files share, and gives the end of it. Vitest calls it if there is a file to run. */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+export default async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const run = vitest.getRootProject()
+  // Another project of the same run has started them.
+  if ('redis' in run.getProvidedContext()) return undefined
   if (!(await ensureRedis())) {
-    project.provide('redis', null)
+    run.provide('redis', null)
     return undefined
   }
   const [single, cluster] = await Promise.all([startSingle(), startCluster()])
-  project.provide('redis', { single: single.port, cluster: cluster.ports })
+  run.provide('redis', { single: single.port, cluster: cluster.ports })
   return async () => void (await Promise.all([single.stop(), cluster.stop()]))
 }
