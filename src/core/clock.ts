@@ -62,15 +62,18 @@ export class SteadyTime {
 
   /** The steady time at the clock's `now`; never less than what it was before, or a phase of the same window. */
   read(now: number): number {
+    if (now === this.#latest) this.lag = 0
+    else this.#step(now)
+    return this.#time as number
+  }
+
+  #step(now: number): void {
     if (now < this.#latest) this.#back(now)
     else {
       this.lag = 0
-      if (now > this.#latest) {
-        this.#latest = now
-        this.#time = this.#offset === 0 ? now : now + this.#offset
-      }
+      this.#latest = now
+      this.#time = this.#offset === 0 ? now : now + this.#offset
     }
-    return this.#time as number
   }
 
   #back(now: number): void {

@@ -29,18 +29,16 @@ export class SwapState {
     this.#options = options
     this.#block = parts[policies.length] ?? []
     this.#tiers = new Tiers(policies)
-    const offsets = [0]
-    for (let i = 0; i < policies.length; i++)
-      offsets.push(offsets[i]! + Math.max(policies[i]!.slots, held[i]!.length - timeNumbers))
-    this.#tiers.offsets = offsets
-    this.#numbers = new Float64Array(offsets[policies.length]!)
+    this.#tiers.layOut(policies.map(({ slots }, i) => Math.max(slots, held[i]!.length - timeNumbers)))
+    this.#numbers = new Float64Array(this.#tiers.slots)
     held.forEach((numbers, i) => {
-      this.#tiers.steady[i]!.restore(numbers[0] ?? 0, numbers[1] ?? 0)
-      this.#numbers.set(numbers.slice(timeNumbers), offsets[i])
+      const { steady, offset } = this.#tiers.all[i]!
+      steady.restore(numbers[0] ?? 0, numbers[1] ?? 0)
+      this.#numbers.set(numbers.slice(timeNumbers), offset)
     })
     this.#tiers.setTime(now)
     // A long step back is noted at once: else time would stand still until the clock is where it was.
-    this.isChanged = this.#tiers.steady.some(({ saved }, i) => saved[0] < (held[i]![0] ?? 0))
+    this.isChanged = this.#tiers.all.some(({ steady }, i) => steady.saved[0] < (held[i]![0] ?? 0))
   }
 
   /** True where it was decided by limits that are not the limiter's own, under which it may owe for longer. */
@@ -50,10 +48,9 @@ export class SwapState {
 
   /** The state as text. */
   get text(): string {
-    const { steady, offsets } = this.#tiers
-    const tiers = steady.map(({ saved }, i) => [
-      ...saved,
-      ...this.#numbers.subarray(offsets[i], offsets[i + 1])
+    const tiers = this.#tiers.all.map(({ steady, offset, end }) => [
+      ...steady.saved,
+      ...this.#numbers.subarray(offset, end)
     ])
     return [...tiers, this.#block].map((numbers) => numbers.join(' ')).join(';')
   }
@@ -97,7 +94,7 @@ export class SwapState {
   }
 
   #charge(units: number): number[] {
-    this.#tiers.charge(this.#numbers, 0, units, false)
+    this.#tiers.charge(this.#numbers, 0, units)
     return this.#tiers.answers.map((answer) => answer[Answer.delayMs]!)
   }
 
@@ -122,11 +119,8 @@ export class SwapState {
   }
 
   #settle(units: readonly number[]): void {
-    const { policies, offsets, steady, answers } = this.#tiers
     units.forEach((used, i) => {
-      const policy = policies[i]!
-      if (used > 0)
-        policy.strategy.charge(this.#numbers, offsets[i]!, policy, steady[i]!.now, used, answers[i]!)
+      if (used > 0) this.#tiers.all[i]!.charge(this.#numbers, 0, used)
     })
   }
 

@@ -19,8 +19,8 @@ export interface Region {
   readonly table: number
   readonly blocks: number
   readonly shape: TableShape
-  /** Where each policy's numbers begin in a record, and last where they end. */
-  readonly offsets: readonly number[]
+  /** How many numbers of a record each policy has. */
+  readonly slots: readonly number[]
 }
 
 /**
@@ -28,15 +28,14 @@ export interface Region {
  * @throws HeadgateError `HEADGATE_BAD_OPTION` for a strategy that keeps too many numbers a key
  */
 export function regionOf(policies: readonly Policy[], maxKeys: number, begin: number): Region {
-  const offsets = [0]
-  for (const policy of policies) offsets.push(offsets[offsets.length - 1]! + slotsOf(policy))
-  const slots = offsets[policies.length]!
-  if (slots > mostNumbers) throw tooLarge(policies, slots)
-  const shape = { maxKeys, slots, buckets: bucketsFor(maxKeys, 1), hasCrowds: true }
+  const slots = policies.map(slotsOf)
+  const numbers = slots.reduce((sum, count) => sum + count, 0)
+  if (numbers > mostNumbers) throw tooLarge(policies, numbers)
+  const shape = { maxKeys, slots: numbers, buckets: bucketsFor(maxKeys, 1), hasCrowds: true }
   const table = begin + policies.length * line
   const blocks = table + aligned(tableUnits(shape))
   const units = blocks + aligned(blockUnits(maxKeys)) - begin
-  return { units, tiers: begin, tierUnits: line, table, blocks, shape, offsets }
+  return { units, tiers: begin, tierUnits: line, table, blocks, shape, slots }
 }
 
 function slotsOf({ strategy, slots, ...rule }: Policy): number {

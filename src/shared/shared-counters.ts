@@ -41,10 +41,10 @@ export class SharedCounters implements Counters {
   constructor(memory: SharedMemory, region: Region, policies: readonly Policy[], print: KeyPrint) {
     this.#opened = policies
     this.#tiers = new Tiers(policies)
-    this.#tiers.offsets = region.offsets
+    this.#tiers.layOut(region.slots)
     this.answers = this.#tiers.answers
     this.#times = policies.map((policy, i) =>
-      timeOf(memory, region.tiers + i * region.tierUnits, policy, this.#tiers.steady[i]!)
+      timeOf(memory, region.tiers + i * region.tierUnits, policy, this.#tiers.all[i]!.steady)
     )
     this.#lowest = new Lowest(memory, region, policies)
     this.#table = new ChainTable(memory, region.table, region.shape)
@@ -123,7 +123,7 @@ export class SharedCounters implements Counters {
     for (;;) {
       chain.open(bucket)
       this.#setTime(now)
-      this.#tiers.policies = policies
+      this.#tiers.use(policies)
       chain.find(low, high)
       const { found, crowd } = chain
       const from = found === 0 ? crowd : found
@@ -146,7 +146,7 @@ export class SharedCounters implements Counters {
     const { chain } = this.#table
     this.#lowest.lower(this.#tiers.policies)
     if (chain.found !== 0) {
-      this.#tiers.charge(this.#state, 0, cost, false)
+      this.#tiers.charge(this.#state, 0, cost)
       return chain.replace(low, high, this.#state)
     }
     if (!this.#isPrepared) {
@@ -155,7 +155,8 @@ export class SharedCounters implements Counters {
       return false
     }
     const hasRoom = this.#table.isReserved && !chain.isLong
-    this.#tiers.charge(this.#state, 0, cost, isShared || !hasRoom)
+    if (isShared || !hasRoom) this.#tiers.chargeShared(this.#state, 0, cost)
+    else this.#tiers.charge(this.#state, 0, cost)
     return hasRoom ? this.#table.insert(low, high, this.#state) : this.#chargeCrowd()
   }
 
@@ -210,13 +211,13 @@ export class SharedCounters implements Counters {
   }
 
   #isSpent(state: Float64Array): boolean {
-    this.#tiers.slowest = this.#lowest.learn()
+    this.#tiers.judgeSpentBy(this.#lowest.learn())
     return this.#tiers.isSpent(state, 0)
   }
 
   /** How far this thread's clock is behind: what it calls the instant of a charge may be that much before it. */
   get #lag(): number {
-    return Math.max(...this.#tiers.steady.map(({ lag }) => lag))
+    return Math.max(...this.#tiers.all.map(({ steady }) => steady.lag))
   }
 
   #setTime(now: number): void {
@@ -224,15 +225,14 @@ export class SharedCounters implements Counters {
   }
 
   #adopt(policies: readonly Policy[]): void {
-    const { offsets } = this.#tiers
     if (policies !== this.#opened)
       for (const [i, { name, slots, limit }] of policies.entries())
-        if (slots > offsets[i + 1]! - offsets[i]!)
+        if (slots > this.#tiers.all[i]!.slots)
           throw new HeadgateError(
             'HEADGATE_BAD_LIMIT',
             `The limit function of policy '${name}' returned ${limit}, for which the shared store has no room: return a smaller limit, or open the limiter with the largest.`
           )
-    this.#tiers.policies = policies
+    this.#tiers.use(policies)
   }
 
   /** Lengthens the waits of the answer at hand by what is left of a block. */

@@ -25,28 +25,34 @@ export class MemoryCounters implements Counters {
   }
 
   decide(key: string, cost: number, now: number, policies: readonly Policy[], charge: Charge): Verdict {
-    const keys = this.#keys
-    this.#begin(now, policies)
-    const found = keys.find(key)
-    const isNew = found < 0
-    if (isNew) this.#loadFresh(cost)
-    const state = isNew ? this.#fresh : keys.cells
-    const base = isNew ? 0 : found
-    const allowed = this.#tiers.check(state, base, cost)
+    const tiers = this.#tiers
+    tiers.setTime(now)
+    if (policies !== tiers.policies) this.#adopt(policies)
+    const base = this.#keys.find(key)
+    if (base < 0) return this.#decideNew(key, cost, now, charge)
+    const { cells } = this.#keys
+    const allowed = tiers.check(cells, base, cost)
     if (this.#blocks !== null && this.#isBlocked(key, now, this.#blocks)) return Verdict.blocked
-    if (isNew && this.#overflow !== null) this.#overflow.relax(this.answers)
-    if (charge === Charge.none || (!allowed && charge !== Charge.always))
-      return allowed ? Verdict.admitted : Verdict.denied
-    if (isNew) this.#chargeNew(cost, allowed)
-    else {
-      this.#tiers.charge(state, base, cost, false)
-      if (!allowed) this.#tiers.check(state, base, cost)
+    if (allowed ? charge !== Charge.none : charge === Charge.always) {
+      tiers.charge(cells, base, cost)
+      if (!allowed) tiers.check(cells, base, cost)
     }
     return allowed ? Verdict.admitted : Verdict.denied
   }
 
+  /** Decides for a key that has no place: by zeros, or by what the overflow holds of it. */
+  #decideNew(key: string, cost: number, now: number, charge: Charge): Verdict {
+    this.#loadFresh(cost)
+    const allowed = this.#tiers.check(this.#fresh, 0, cost)
+    if (this.#blocks !== null && this.#isBlocked(key, now, this.#blocks)) return Verdict.blocked
+    this.#overflow?.relax(this.answers)
+    if (allowed ? charge !== Charge.none : charge === Charge.always) this.#chargeNew(cost, allowed)
+    return allowed ? Verdict.admitted : Verdict.denied
+  }
+
   refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
-    this.#begin(now, policies)
+    this.#tiers.setTime(now)
+    if (policies !== this.#tiers.policies) this.#adopt(policies)
     const base = this.#keys.find(key)
     const agoMs = Math.max(0, now - chargedAt)
     if (base >= 0) this.#tiers.refund(this.#keys.cells, base, cost, agoMs)
@@ -69,11 +75,6 @@ export class MemoryCounters implements Counters {
     return this.#keys.countOwing()
   }
 
-  #begin(now: number, policies: readonly Policy[]): void {
-    this.#tiers.setTime(now)
-    if (policies !== this.#tiers.policies) this.#adopt(policies)
-  }
-
   /** Charges a key that has no place: in one that it is given, begun with what is held of it, or in the overflow. */
   #chargeNew(cost: number, allowed: boolean): void {
     const keys = this.#keys
@@ -81,7 +82,8 @@ export class MemoryCounters implements Counters {
     const state = given < 0 ? this.#fresh : keys.cells
     const base = Math.max(given, 0)
     if (given >= 0 && this.#overflow !== null) state.set(this.#fresh, base)
-    this.#tiers.charge(state, base, cost, given < 0 || this.#overflow !== null)
+    if (given < 0 || this.#overflow !== null) this.#tiers.chargeShared(state, base, cost)
+    else this.#tiers.charge(state, base, cost)
     if (given < 0) this.#chargeOverflow(cost)
     if (!allowed) this.#tiers.check(state, base, cost)
   }
@@ -113,16 +115,19 @@ export class MemoryCounters implements Counters {
   }
 
   #widen(wider: readonly number[]): void {
-    const { offsets } = this.#tiers
-    const slots = wider[wider.length - 1]!
+    const slots = wider.reduce((sum, count) => sum + count, 0)
+    const narrow = this.#tiers.all.map(({ offset, end }) => ({ offset, end }))
     const move: Mover = (from, at, to, target) => {
-      for (let i = 0; i < offsets.length - 1; i++)
-        to.set(from.subarray(at + offsets[i]!, at + offsets[i + 1]!), target + wider[i]!)
+      let next = target
+      for (const [i, { offset, end }] of narrow.entries()) {
+        to.set(from.subarray(at + offset, at + end), next)
+        next += wider[i]!
+      }
     }
     this.#keys.widen(slots, move)
     this.#overflow = this.#overflow?.movedTo(slots, move) ?? null
     this.#fresh = new Float64Array(slots)
-    this.#tiers.offsets = wider
+    this.#tiers.layOut(wider)
   }
 
   /** Lengthens the waits of the answer at hand by what is left of a block. */

@@ -1,6 +1,7 @@
 import { Answer, answerSize } from '../core/decision.js'
 import { mix } from './fingerprint.js'
 import type { Mover } from './segment.js'
+import type { Tier } from './tier.js'
 import type { Tiers } from './tiers.js'
 
 /** Rows of cells; each must be shared with keys that used much for a key to be judged too strictly. */
@@ -45,19 +46,17 @@ export class Overflow {
   }
 
   /** False once every cell has drained. */
-  isActive({ steady }: Tiers): boolean {
-    for (let i = 0; i < steady.length; i++) if (steady[i]!.now < this.#drainedAt[i]!) return true
+  isActive({ all }: Tiers): boolean {
+    for (let i = 0; i < all.length; i++) if (all[i]!.steady.now < this.#drainedAt[i]!) return true
     return false
   }
 
   /** Copies into `state` the numbers of the cell under which a cost is admitted first, a policy each. */
   load(low: number, high: number, cost: number, tiers: Tiers, state: Float64Array): void {
     this.#find(low, high)
-    for (let i = 0; i < tiers.policies.length; i++) {
-      const offset = tiers.offsets[i]!
-      const laxest = this.#laxest(i, cost, tiers) + offset
-      const end = tiers.offsets[i + 1]!
-      for (let slot = offset; slot < end; slot++) state[slot] = this.#cells[laxest + slot - offset]!
+    for (const [i, tier] of tiers.all.entries()) {
+      const laxest = this.#laxest(tier, this.#best[i]!, cost)
+      for (let slot = tier.offset; slot < tier.end; slot++) state[slot] = this.#cells[laxest + slot]!
     }
   }
 
@@ -74,11 +73,9 @@ export class Overflow {
   /** Raises the cells of a key to cover what was loaded, and was charged since; a strategy that cannot is charged in each. */
   charge(low: number, high: number, cost: number, tiers: Tiers, state: Float64Array): void {
     this.#find(low, high)
-    for (let i = 0; i < tiers.policies.length; i++) {
-      const policy = tiers.policies[i]!
+    for (const [i, { policy, offset, steady }] of tiers.all.entries()) {
       const { strategy } = policy
-      const offset = tiers.offsets[i]!
-      const { now } = tiers.steady[i]!
+      const { now } = steady
       strategy.check(state, offset, policy, now, 1, scratch)
       for (let row = 0; row < rows; row++) {
         const at = this.#places[row]! + offset
@@ -105,10 +102,8 @@ export class Overflow {
     }
   }
 
-  /** The cell under which a policy admits a cost first, or has the most left; notes what any of them answers at best. */
-  #laxest(i: number, cost: number, tiers: Tiers): number {
-    const policy = tiers.policies[i]!
-    const best = this.#best[i]!
+  /** The cell under which a tier admits a cost first, or has the most left; `best`: what any of them answers at best. */
+  #laxest({ policy, offset, steady }: Tier, best: Float64Array, cost: number): number {
     const asked = Math.min(cost, policy.capacity)
     let laxest = -1
     let wait = 0
@@ -117,7 +112,7 @@ export class Overflow {
     best[Answer.resetMs] = Number.POSITIVE_INFINITY
     for (let row = 0; row < rows; row++) {
       const at = this.#places[row]!
-      policy.strategy.check(this.#cells, at + tiers.offsets[i]!, policy, tiers.steady[i]!.now, asked, scratch)
+      policy.strategy.check(this.#cells, at + offset, policy, steady.now, asked, scratch)
       const remaining = scratch[Answer.remaining]!
       const retryAfterMs = scratch[Answer.retryAfterMs]!
       if (laxest < 0 || retryAfterMs < wait || (retryAfterMs === wait && remaining > left)) {
