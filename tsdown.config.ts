@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { defineConfig } from 'tsdown'
+import { lines } from './tsdown.plugins.js'
 
 /**
  * CommonJS has the code and the types, and each ES module entry hands it on by name: so a process that loads both
@@ -15,8 +16,12 @@ export default defineConfig({
   dts: { compilerOptions: { stripInternal: true } },
   fixedExtension: false,
   hash: false,
-  // Lines and the names of functions stay, for stack traces; the names of variables need not.
-  minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: false } },
+  // The names of functions and classes stay, for stack traces, and `lines` for each of them.
+  minify: {
+    compress: { target: 'node20', keepNames: { function: true, class: true } },
+    mangle: { keepNames: true },
+    codegen: true
+  },
   inputOptions: { checks: { pluginTimings: false } },
   plugins: [
     {
@@ -24,10 +29,7 @@ export default defineConfig({
       // A bundler that turns this into an ES module has no `require` to give it: esbuild's throws.
       renderChunk: (code) => code.replaceAll('require("node:', 'process.getBuiltinModule("node:')
     },
-    {
-      name: 'without-regions',
-      renderChunk: (code) => code.replace(/^\/\/#(end)?region.*\n/gm, '')
-    }
+    lines()
   ],
   outputOptions: {
     exports: 'named',
