@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { defineConfig } from 'tsdown'
-import { lines } from './tsdown.plugins.js'
+import { lines, plainCommonjs } from './tsdown.plugins.js'
 
 /**
  * CommonJS has the code and the types, and each ES module entry hands it on by name: so a process that loads both
@@ -23,16 +23,10 @@ export default defineConfig({
     codegen: true
   },
   inputOptions: { checks: { pluginTimings: false } },
-  plugins: [
-    {
-      name: 'builtins',
-      // A bundler that turns this into an ES module has no `require` to give it: esbuild's throws.
-      renderChunk: (code) => code.replaceAll('require("node:', 'process.getBuiltinModule("node:')
-    },
-    lines()
-  ],
+  plugins: [plainCommonjs(), lines()],
   outputOptions: {
     exports: 'named',
+    generatedCode: { symbols: false },
     // The declarations have them, where editors look.
     comments: false,
     codeSplitting: {

@@ -5,6 +5,51 @@ interface Node {
   readonly [part: string]: unknown
 }
 
+/** What becomes of the code that rolldown makes. */
+interface Chunk {
+  readonly isEntry: boolean
+}
+
+/**
+ * CommonJS without what is there for ES modules alone: packages are taken as they are, not through a copy that imitates
+ * a namespace; the shared chunk sets its exports, all of them constant, in place of defining a getter for each.
+ */
+export function plainCommonjs() {
+  return {
+    name: 'plain-commonjs',
+    renderChunk(code: string, { isEntry }: Chunk): string {
+      const plain = code
+        .replace(
+          /^let (\w+) = (require\("[^"]+"\));\n\1 = [\w.]+\(\1, 1\);$/gm,
+          'const $1 = { default: $2 };'
+        )
+        .replace(/^const \w+ = require\('[./]+rolldown-runtime\.cjs'\);\n/m, '')
+        // A bundler that turns this into an ES module has no `require` to give it: esbuild's throws.
+        .replaceAll('require("node:', 'process.getBuiltinModule("node:')
+      return isEntry ? plain : withOneExport(plain)
+    },
+    generateBundle(_: unknown, bundle: Record<string, unknown>) {
+      delete bundle['rolldown-runtime.cjs']
+      for (const [name, { code }] of Object.entries(bundle) as [string, { code?: string }][])
+        if (code?.includes('rolldown-runtime'))
+          throw new Error(`${name} imports in a way that is not known here`)
+    }
+  }
+}
+
+function withOneExport(code: string): string {
+  const names: string[] = []
+  const getter =
+    /^Object\.defineProperty\(exports, '([\w$]+)', \{\s+enumerable: true,\s+get: function \(\) \{\s+return ([\w$]+);\s+\}\s+\}\);\n?/gm
+  const rest = code.replace(getter, (_, exported, name) => {
+    if (new RegExp(`^let ${name}\\b`, 'm').test(code)) throw new Error(`${name} is exported and may change`)
+    names.push(`${exported}: ${name}`)
+    return ''
+  })
+  if (rest.includes('Object.defineProperty(exports')) throw new Error('There is an export of an unknown form')
+  return names.length > 0 ? `${rest}\nmodule.exports = { ${names.join(', ')} };\n` : rest
+}
+
 /**
  * Lines for minified code, so that stack traces tell places apart and Node shows less than a file of an error's source:
  * one for each function, method and statement at the top, and one where a statement begins beyond `length`. In ASCII,
