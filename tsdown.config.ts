@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { defineConfig } from 'tsdown'
-import { lines, plainCommonjs } from './tsdown.plugins.js'
+import { lines, luaText, plainCommonjs } from './tsdown.plugins.js'
 
 /**
  * CommonJS has the code and the types, and each ES module entry hands it on by name: so a process that loads both
@@ -23,7 +23,7 @@ export default defineConfig({
     codegen: true
   },
   inputOptions: { checks: { pluginTimings: false } },
-  plugins: [plainCommonjs(), lines()],
+  plugins: [luaText(), plainCommonjs(), lines()],
   outputOptions: {
     exports: 'named',
     generatedCode: { symbols: false },

@@ -11,6 +11,29 @@ interface Chunk {
 }
 
 /**
+ * The Lua of the Redis store without its indentation, its comments and the spaces around operators. Its lines stay, for
+ * Redis names them in errors. The tests have it too, so that they run what users get.
+ */
+export function luaText() {
+  return {
+    name: 'lua-text',
+    enforce: 'pre' as const,
+    transform(code: string, id: string): string | undefined {
+      if (!/[\\/]lua-(script|strategies)\.ts$/.test(id)) return
+      return code.replace(/= `\n([^`$\\]+)`/g, (_, lua: string) => `= \`${compact(lua)}\``)
+    }
+  }
+}
+
+// None of its texts has such a space in it. Two minuses that meet would begin a comment.
+function compact(lua: string): string {
+  return lua
+    .replace(/^ *--.*\n/gm, '')
+    .replace(/^ +/gm, '')
+    .replace(/ *(\.\.|[=~<>]=|[=<>+*/%^,{}()[\]]|(?<!-)-(?!-)) */g, '$1')
+}
+
+/**
  * CommonJS without what is there for ES modules alone: packages are taken as they are, not through a copy that imitates
  * a namespace; the shared chunk sets its exports, all of them constant, in place of defining a getter for each.
  */

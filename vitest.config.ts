@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
+import { luaText } from './tsdown.plugins.js'
 
 const redis = 'test/redis/**/*.test.ts'
 /** Those of Redis that no neighbour can make late: their stores have a deadline of seconds, and no server fails. */
@@ -9,6 +10,7 @@ const patientRedis = 'test/redis/{behaviour-*,custom,differential,lease-bound,st
 const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/stores/memory.test.ts']
 
 export default defineConfig({
+  plugins: [luaText()],
   test: {
     testTimeout: 20_000,
     // Two even on two cores, as files often wait for npm, a compiler or a socket.
