@@ -24,11 +24,13 @@ export default defineConfig({
   },
   inputOptions: { checks: { pluginTimings: false } },
   plugins: [luaText(), plainCommonjs(), lines()],
-  outputOptions: {
+  outputOptions: (options, _, { cjsDts: isTypes }) => ({
+    ...options,
     exports: 'named',
     generatedCode: { symbols: false },
     // The declarations have them, where editors look.
     comments: false,
+    minifyInternalExports: !isTypes,
     codeSplitting: {
       groups: [
         {
@@ -37,13 +39,15 @@ export default defineConfig({
         }
       ]
     }
-  },
+  }),
   hooks: {
     async 'build:done'({ chunks }) {
       for (const chunk of chunks) {
-        if (chunk.type !== 'chunk' || !chunk.isEntry || !chunk.fileName.endsWith('.cjs')) continue
-        const entry = join(chunk.outDir, chunk.fileName)
-        await (chunk.imports.some(isPeer) ? writeFactory(entry, chunk) : writeModule(entry, chunk.exports))
+        if (chunk.type !== 'chunk') continue
+        const file = join(chunk.outDir, chunk.fileName)
+        if (file.endsWith('.d.cts')) await writeFile(file, chunk.code.replace(/^\/\/#(end)?region.*\n/gm, ''))
+        else if (chunk.isEntry && chunk.imports.some(isPeer)) await writeFactory(file, chunk)
+        else if (chunk.isEntry) await writeModule(file, chunk.exports)
       }
     }
   }
