@@ -59,7 +59,7 @@ export class Table {
   /** The place of a fingerprint in its segment, which is then `segment`; or -1. */
   find(low: number, high: number): number {
     const segment = this.#directory[low & this.#mask]!
-    this.segment = segment
+    if (segment !== this.segment) this.segment = segment
     return segment.find(low, high)
   }
 

@@ -31,7 +31,11 @@ export class Tiers {
 
   setTime(now: number): void {
     this.#first.steady.read(now)
-    if (this.#hasOthers) for (const { steady } of this.#others) steady.read(now)
+    if (this.#hasOthers) this.#setTimeOfOthers(now)
+  }
+
+  #setTimeOfOthers(now: number): void {
+    for (const { steady } of this.#others) steady.read(now)
   }
 
   /** Decides every tier on the numbers at `base`; writes nothing but the answers. */
