@@ -20,7 +20,9 @@ export type RuleOption = 'burst' | 'align' | 'delayAfter'
  *
  * What must hold:
  * - zero is new: a bucket of zeros means "never seen", so keep what is owed, not what is left;
- * - once `resetMs` has passed, a bucket answers as one of zeros does;
+ * - once `resetMs` has passed, a bucket answers as one of zeros does, under the same rule;
+ * - under a lower limit (a limiter's may be a function of the request) the `resetMs` of a bucket is no shorter: a store
+ *   keeps it until that has passed under the lowest limit seen when it was charged, and may forget it then;
  * - `check` writes nothing into `state`; `now` never goes back for a bucket; the same call gives the same answer.
  */
 export interface Strategy {

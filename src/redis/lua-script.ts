@@ -1,8 +1,8 @@
 /*
  * What a call of the script carries. KEYS: for each deed its key, then one for each tier that has a key of its own.
- * ARGV: ticket, clock, number of rule sets; for each set [block, countDenied, isVariant, tiers] and for each tier the
- * ten values that `RuleSet` writes; then for each run of deeds that differ in
- * their keys alone [number, deed, set, cost, extra].
+ * ARGV: ticket, clock, number of rule sets; for each set [block, countDenied, varies, tiers] and for each tier the
+ * values that `RuleSet` writes: ten, and where limits vary three of the lowest, empty if it is that; then for each run of deeds that differ
+ * in their keys alone [number, deed, set, cost, extra].
  *
  * State: a key holds doubles. Each tier has [latest, offset, slots…]: the last time seen and how far steady time is
  * ahead of it (as `SteadyTime` has them), then the numbers of its strategy. Of a blocked key [till, since] follow.
@@ -46,7 +46,7 @@ const rules = `
 local at, sets = 4, {}
 for i = 1, tonumber(ARGV[3]) do
   local set = {
-    block = tonumber(ARGV[at]), countsDenied = ARGV[at + 1] == '1', isVariant = ARGV[at + 2] == '1', size = 0,
+    block = tonumber(ARGV[at]), countsDenied = ARGV[at + 1] == '1', varies = ARGV[at + 2] == '1', size = 0,
     hasApart = false, place = 0
   }
   local count = tonumber(ARGV[at + 3])
@@ -67,6 +67,15 @@ for i = 1, tonumber(ARGV[3]) do
     end
     set[j] = tier
     at = at + 10
+    if set.varies then
+      if ARGV[at] ~= '' then
+        tier.slowest = {
+          strategy = strategies[ARGV[at]], limit = tonumber(ARGV[at + 1]), capacity = tonumber(ARGV[at + 2]),
+          windowMs = tier.windowMs, align = tier.align, burst = tier.burst, delayAfter = tier.delayAfter
+        }
+      end
+      at = at + 3
+    end
   end
   set.format = '<' .. string.rep('d', set.size)
   sets[i] = set
@@ -231,13 +240,21 @@ local function blockLeft(s)
   s.till = nil
   return 0
 end
+-- How long a key must be kept for one tier.
+local function owedMs(tier)
+  local slowest = tier.slowest
+  if not slowest then return tier.reset end
+  local _, _, _, reset = slowest.strategy.check(tier.s, tier.at, slowest, tier.now, 1)
+  return max(tier.reset, reset > 0 and reset + tier.lag or 0)
+end
 local function keepAt(set, place, life)
-  if set.isVariant then life = max(life, lifeAt[place] or 0, redis.call('PTTL', keyAt[place])) end
+  -- Others may know of a lower limit.
+  if set.varies then life = max(life, lifeAt[place] or 0, redis.call('PTTL', keyAt[place])) end
   lifeAt[place] = life
 end
 local function keep(set, s)
   local life = s.till and blockLeft(s) or 0
-  for i = 1, #set do life = max(life, set[i].reset) end
+  for i = 1, #set do life = max(life, owedMs(set[i])) end
   if set.size > 0 or s.till then keepAt(set, set.place, life) end
   if set.hasApart then
     for i = 1, #set do

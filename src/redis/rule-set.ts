@@ -30,8 +30,8 @@ export interface RuleSetParts {
   readonly layout: Layout
   readonly blockMs: number
   readonly countDenied: boolean
-  /** True where the limits are not those that the counters were opened with. */
-  readonly isVariant: boolean
+  /** Those with the lowest limits seen, which tell how long keys are kept; null where no other limits were. */
+  readonly slowest: readonly Policy[] | null
 }
 
 /** The arguments by which the script knows a limiter's rules. */
@@ -40,14 +40,15 @@ export class RuleSet {
   readonly script: Script
   readonly argv: readonly string[]
 
-  constructor({ policies, layout, blockMs, countDenied, isVariant }: RuleSetParts) {
-    const { script, names } = scriptFor(policies, layout.isApart.includes(true))
+  constructor({ policies, layout, blockMs, countDenied, slowest }: RuleSetParts) {
+    const { script, names } = scriptFor([...policies, ...(slowest ?? [])], layout.isApart.includes(true))
+    const slowestNames = names.slice(policies.length)
     this.policies = policies
     this.script = script
     this.argv = [
       String(blockMs),
       flag(countDenied),
-      flag(isVariant),
+      flag(slowest !== null),
       String(policies.length),
       ...policies.flatMap((policy, i) => [
         names[i]!,
@@ -59,7 +60,12 @@ export class RuleSet {
         flag(policy.strategy.aligned?.(policy) === true),
         policy.align ?? 'clock',
         String(policy.burst ?? 0),
-        String(policy.delayAfter ?? 0)
+        String(policy.delayAfter ?? 0),
+        ...(slowest === null
+          ? []
+          : slowest[i] === policy
+            ? ['', '', '']
+            : [slowestNames[i]!, number(slowest[i]!.limit), number(slowest[i]!.capacity)])
       ])
     ]
   }

@@ -2,6 +2,7 @@ import type { AsyncCountersOptions } from '../core/async-store.js'
 import type { Policy } from '../core/policy.js'
 import type { Batches } from './batches.js'
 import type { Executor } from './counters.js'
+import { Limits } from './limits.js'
 import type { Deed } from './lua-script.js'
 import type { Place } from './places.js'
 import type { Reply } from './reply.js'
@@ -15,13 +16,15 @@ export class ScriptExecutor implements Executor {
   readonly #batches: Batches
   readonly #layout: Layout
   readonly #options: AsyncCountersOptions
-  readonly #rules: RuleSet
+  readonly #limits: Limits
+  #rules: RuleSet
   readonly #variants = new Map<string, RuleSet>()
 
   constructor(batches: Batches, layout: Layout, options: AsyncCountersOptions) {
     this.#batches = batches
     this.#layout = layout
     this.#options = options
+    this.#limits = new Limits(options.policies)
     this.#rules = this.#rulesFor(options.policies)
   }
 
@@ -32,6 +35,10 @@ export class ScriptExecutor implements Executor {
     extra: string,
     policies: readonly Policy[]
   ): Promise<Reply> {
+    if (this.#limits.see(deed, policies)) {
+      this.#variants.clear()
+      this.#rules = this.#rulesFor(this.#options.policies)
+    }
     const rules = policies === this.#options.policies ? this.#rules : this.#variant(policies)
     return this.#batches.add({ node, slot, script: rules.script }, { deed, keys, rules, cost, extra })
   }
@@ -54,7 +61,7 @@ export class ScriptExecutor implements Executor {
       layout: this.#layout,
       blockMs,
       countDenied,
-      isVariant: policies !== this.#options.policies
+      slowest: this.#limits.slowestBeside(policies)
     })
   }
 }

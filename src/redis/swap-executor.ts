@@ -2,6 +2,7 @@ import type { AsyncCountersOptions } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Executor } from './counters.js'
+import { Limits } from './limits.js'
 import type { Link } from './link.js'
 import { type Deed, longestLife } from './lua-script.js'
 import type { Place } from './places.js'
@@ -45,12 +46,14 @@ const nothing = '-'
 export class SwapExecutor implements Executor {
   readonly #link: Link
   readonly #options: AsyncCountersOptions
+  readonly #limits: Limits
   /** The last deed of each key that is not done yet. */
   readonly #tails = new Map<string, Promise<unknown>>()
 
   constructor(link: Link, options: AsyncCountersOptions) {
     this.#link = link
     this.#options = options
+    this.#limits = new Limits(options.policies)
   }
 
   execute(
@@ -60,6 +63,7 @@ export class SwapExecutor implements Executor {
     extra: string,
     policies: readonly Policy[]
   ): Promise<Reply> {
+    this.#limits.see(deed, policies)
     const key = place.keys[0]!
     const before = this.#tails.get(key) ?? Promise.resolve()
     const dueAt = this.#link.dueAt()
@@ -84,7 +88,13 @@ export class SwapExecutor implements Executor {
     const key = place.keys[0]!
     let [now, , text] = await this.#swap(place, dueAt, key, nothing)
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
-      const state = new SwapState(policies, this.#options, text, now)
+      const state = new SwapState({
+        policies,
+        slowest: this.#limits.slowestBeside(policies),
+        options: this.#options,
+        text,
+        now
+      })
       const reply = state.perform(deed, cost, extra)
       if (!state.isChanged) return reply
       const [later, isDone, held] = await this.#swap(place, dueAt, key, text, state)
@@ -105,7 +115,7 @@ export class SwapExecutor implements Executor {
     expected: string,
     state?: SwapState
   ): Promise<[now: number, isDone: boolean, text: string]> {
-    const written = state ? [state.text, String(state.lifeMs), state.isVariant ? '1' : '0'] : []
+    const written = state ? [state.text, String(state.lifeMs), state.varies ? '1' : '0'] : []
     const reply = await this.#link.call(node, swapScript, [key], [expected, ...written], dueAt)
     return [Number(reply[1]), Number(reply[2]) === 1, String(reply[3] ?? '')]
   }

@@ -9,6 +9,16 @@ import type { Reply } from './reply.js'
 /** Numbers of a tier beside its strategy's: the last time seen, and how far steady time is ahead of it. */
 const timeNumbers = 2
 
+/** What a key's state is read with. */
+export interface SwapStateParts {
+  readonly policies: readonly Policy[]
+  /** Those with the lowest limits seen, which tell how long it is kept; null where no other limits were. */
+  readonly slowest: readonly Policy[] | null
+  readonly options: AsyncCountersOptions
+  readonly text: string
+  readonly now: number
+}
+
 /**
  * What one key has, read from its text and written back: for each tier its time and its numbers, and of a blocked key
  * until when and since when it is. `decide` and what follows do here what the script does on the server.
@@ -18,18 +28,22 @@ export class SwapState {
   readonly #now: number
   readonly #options: AsyncCountersOptions
   readonly #tiers: Tiers
+  readonly #slowest: readonly Policy[] | null
   readonly #numbers: Float64Array
   /** [till, since] of a block, none if empty. */
   #block: number[]
 
-  constructor(policies: readonly Policy[], options: AsyncCountersOptions, text: string, now: number) {
+  constructor({ policies, slowest, options, text, now }: SwapStateParts) {
     const parts = text === '' ? [] : text.split(';').map(numbersOf)
     const held = policies.map((_, i) => parts[i] ?? [])
     this.#now = now
     this.#options = options
     this.#block = parts[policies.length] ?? []
+    this.#slowest = slowest
     this.#tiers = new Tiers(policies)
-    this.#tiers.layOut(policies.map(({ slots }, i) => Math.max(slots, held[i]!.length - timeNumbers)))
+    this.#tiers.layOut(
+      policies.map(({ slots }, i) => Math.max(slots, slowest?.[i]?.slots ?? 0, held[i]!.length - timeNumbers))
+    )
     this.#numbers = new Float64Array(this.#tiers.slots)
     held.forEach((numbers, i) => {
       const { steady, offset } = this.#tiers.all[i]!
@@ -41,9 +55,9 @@ export class SwapState {
     this.isChanged = this.#tiers.all.some(({ steady }, i) => steady.saved[0] < (held[i]![0] ?? 0))
   }
 
-  /** True where it was decided by limits that are not the limiter's own, under which it may owe for longer. */
-  get isVariant(): boolean {
-    return this.#tiers.policies !== this.#options.policies
+  /** True where limits vary: others may know of a lower one, under which it owes for longer. */
+  get varies(): boolean {
+    return this.#slowest !== null
   }
 
   /** The state as text. */
@@ -57,9 +71,10 @@ export class SwapState {
 
   /** How long it must be kept, ms. */
   get lifeMs(): number {
-    this.#tiers.check(this.#numbers, 0, 1)
-    const resets = this.#tiers.answers.map((answer) => answer[Answer.resetMs]!)
-    return Math.min(longestLife, Math.max(this.#blockLeft(), ...resets))
+    const { policies } = this.#tiers
+    const owedMs = Math.max(this.#resetMs(policies), this.#resetMs(this.#slowest ?? policies))
+    this.#tiers.use(policies)
+    return Math.min(longestLife, Math.max(this.#blockLeft(), owedMs))
   }
 
   perform(deed: Deed, cost: number, extra: string): Reply {
@@ -70,6 +85,12 @@ export class SwapState {
     }
     this.#change(deed, cost, extra)
     return { at: this.#now, verdict: Verdict.admitted, charged: 0, answers: [], length: 0 }
+  }
+
+  #resetMs(policies: readonly Policy[]): number {
+    this.#tiers.use(policies)
+    this.#tiers.check(this.#numbers, 0, 1)
+    return Math.max(...this.#tiers.answers.map((answer) => answer[Answer.resetMs]!))
   }
 
   #decide(deed: Deed, cost: number, wanted: number): [Verdict, number] {

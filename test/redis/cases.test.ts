@@ -126,6 +126,31 @@ describe.skipIf(servers === null)('how long keys live', () => {
     expect((await lives())[0]).toBeGreaterThan(3_500_000)
   })
 
+  it.each(['token-bucket', 'leaky-bucket'])(
+    'is as long as it owes under the lowest limit: %s',
+    async (strategy) => {
+      const { limiter, lives } = onServer({
+        strategy,
+        limit: 100,
+        window: '1h',
+        ...(strategy === 'leaky-bucket' ? { burst: 9 } : {})
+      })
+      await limiter.consume('A', 10)
+      expect((await lives())[0]! / 3_600_000).toBeCloseTo(0.1, 2)
+      await takeUnder(limiter, [Number.POSITIVE_INFINITY], 'A', 1)
+      expect((await lives())[0]! / 3_600_000).toBeCloseTo(0.1, 2)
+      // A limit of 2 is seen, for a key that is then forgotten.
+      await takeUnder(limiter, [2], 'B', 1)
+      await limiter.reset('B')
+      await limiter.refund('A', 4)
+      expect((await lives())[0]! / 3_600_000).toBeCloseTo(3, 2)
+      await takeUnder(limiter, [1000], 'A', 1)
+      expect((await lives())[0]! / 3_600_000).toBeCloseTo(3.5, 2)
+      await limiter.consume('A', 1)
+      expect((await lives())[0]! / 3_600_000).toBeCloseTo(4, 2)
+    }
+  )
+
   const deed = fc.record({
     kind: fc.constantFrom('ask', 'ask', 'ask', 'vary', 'refund', 'block', 'reset', 'spend'),
     key: fc.constantFrom('a', 'b', 'c'),

@@ -4,7 +4,7 @@ import { buildLimiter, type LimiterOptions } from '../../src/core/limiter-option
 import { memoryStore, type Strategy } from '../../src/index.js'
 import { redisStoreOn } from '../../src/redis/store.js'
 import { limiterIn, takeUnder } from '../stores/clocked-store.js'
-import { anyDraws, perform, Standing, said } from '../stores/deeds.js'
+import { anyDraws, perform, Standing, said, showLowest } from '../stores/deeds.js'
 import { policyNames, runs, smallPolicy, starts } from '../support/traces.js'
 import { twoSpeedRules } from '../support/two-speed.js'
 import { ask, askText } from './support/ask.js'
@@ -78,6 +78,7 @@ describe.skipIf(servers === null).each(strategies)('a strategy of the user, %s',
           const clock = { time: start }
           const memory = limiterIn({ store: memoryStore(), clock }, options)
           const redis = limiterIn({ store: makeStore(() => clock.time), clock }, options)
+          if (varies) for (const limiter of [memory, redis]) await showLowest(limiter)
           const standing = new Standing(start, await memory.peek('key'))
           for (const [i, draw] of draws.entries()) {
             const deed = standing.next(draw, own.window)
@@ -91,6 +92,19 @@ describe.skipIf(servers === null).each(strategies)('a strategy of the user, %s',
       ),
       runs(25)
     )
+  })
+
+  it('keeps what is owed under a lower limit, whatever is done under its own', async () => {
+    const clock = { time: 1_700_000_000_000 }
+    for (const store of [memoryStore(), makeStore(() => clock.time)]) {
+      const limiter = limiterIn({ store, clock }, { strategy, limit: 10, window: 1000 })
+      await takeUnder(limiter, [1], 'other', 1)
+      await limiter.consume('key', 10)
+      clock.time += 1000
+      expect((await limiter.peek('key')).remaining).toBe(10)
+      await limiter.refund('key')
+      expect((await takeUnder(limiter, [1], 'key', 1)).decision.allowed).toBe(false)
+    }
   })
 
   it('never admits more than the limit to four stores at once', async () => {
@@ -124,6 +138,12 @@ describe.skipIf(servers === null).each(strategies)('a strategy of the user, %s',
     expect((await limiter.peek('key')).remaining).toBe(2)
     await limiter.reset('key')
     expect(await ask(servers!.single, 'KEYS', `${prefix}*`)).toEqual([])
+    // One an hour was never asked for: two of four are paid back in a quarter of an hour, at four an hour and twice that.
+    await limiter.consume('key', 2)
+    expect(Number(await ask(servers!.single, 'PTTL', key!))).toBeLessThanOrEqual(900_000)
+    await takeUnder(limiter, [1], 'other', 1)
+    await limiter.consume('key', 1)
+    expect(Number(await ask(servers!.single, 'PTTL', key!))).toBeGreaterThan(7_200_000)
   })
 })
 

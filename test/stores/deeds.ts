@@ -15,7 +15,10 @@ const kinds = [
   'block',
   'reset'
 ] as const
-const computed = [undefined, undefined, 0, 1, 2, 3, 5, 8, 13, Number.POSITIVE_INFINITY]
+
+/** The lowest limit that is computed. */
+const lowest = 1
+const computed = [undefined, undefined, 0, lowest, 2, 3, 5, 8, 13, Number.POSITIVE_INFINITY]
 
 /** One thing that is done to a limiter, drawn before it is known how the limiter stands. */
 export interface Draw {
@@ -59,6 +62,19 @@ export type Deed = { readonly key: string } & (
   | { readonly kind: 'block'; readonly blockMs: number }
   | { readonly kind: 'reset' }
 )
+
+/**
+ * Lets a limiter know the lowest limit before anything else: what is spent under all limits that were seen may be
+ * forgotten, and each store does so at a time of its own.
+ */
+export async function showLowest(limiter: BuiltLimiter): Promise<void> {
+  await takeUnder(
+    limiter,
+    limiter.policies.map(() => lowest),
+    'nobody',
+    1
+  )
+}
 
 /** How a trace stands: what its next draw aims at. */
 export class Standing {

@@ -4,7 +4,7 @@ import type { PolicyOptions } from '../../src/core/policy.js'
 import { memoryStore } from '../../src/index.js'
 import { anyPolicy, policyNames, runs, smallPolicy, starts } from '../support/traces.js'
 import { limiterIn, type MakeStore, type Suited } from './clocked-store.js'
-import { anyDraws, type Draw, perform, Standing, said } from './deeds.js'
+import { anyDraws, type Draw, type DrawOptions, perform, Standing, said, showLowest } from './deeds.js'
 
 /** What a differential test does beyond the usual. */
 export interface DifferentialOptions {
@@ -37,14 +37,15 @@ export function differential(
   /** Shrinking takes about as many runs again, and a store outside of the process a round trip a step. */
   const timeout = 20_000 + 200 * runs(numRuns).numRuns
 
-  const agree = (limits: fc.Arbitrary<PolicyOptions[]>, options: { varies?: boolean; stepsBack?: boolean }) =>
+  const agree = (limits: fc.Arbitrary<PolicyOptions[]>, options: Partial<DrawOptions>) =>
     fc.assert(
       fc.asyncProperty(
         limits,
         settings,
         starts,
         anyDraws({ varies: false, stepsBack: false, ...options }),
-        (tiers, extra, start, draws) => compare(makeStore, { limits: tiers, ...extra }, start, draws)
+        (tiers, extra, start, draws) =>
+          compare({ makeStore, ...options }, { limits: tiers, ...extra }, start, draws)
       ),
       runs(numRuns)
     )
@@ -65,7 +66,7 @@ export function differential(
 }
 
 async function compare(
-  makeStore: MakeStore,
+  { makeStore, varies = false }: { readonly makeStore: MakeStore; readonly varies?: boolean },
   options: Suited & { readonly limits: readonly PolicyOptions[] },
   start: number,
   draws: readonly Draw[]
@@ -73,6 +74,7 @@ async function compare(
   const clock = { time: start }
   const memory = limiterIn({ store: memoryStore(), clock }, options)
   const other = limiterIn({ store: makeStore(() => clock.time), clock }, options)
+  if (varies) for (const limiter of [memory, other]) await showLowest(limiter)
   const fresh = await memory.peek('key')
   expect(said({ decision: await other.peek('key') }), 'at first').toEqual(said({ decision: fresh }))
   const standing = new Standing(start, fresh)
