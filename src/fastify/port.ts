@@ -10,7 +10,9 @@ interface Http2Part {
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
 export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   method: (request) => request.raw.method ?? '',
-  header: (request, name) => (Object.hasOwn(request.headers, name) ? request.headers[name] : undefined),
+  header({ headers }, name) {
+    return Object.hasOwn(headers, name) ? headers[name] : undefined
+  },
   socket: (request) => request.raw.socket,
   trust: trustOf,
   trustSetting: () => undefined,
@@ -21,6 +23,11 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   },
   getHeader: (reply, name) => headerText(reply.getHeader(name)),
   setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
+  setHeaders(reply, names, values) {
+    if (reply.sent || reply.raw.headersSent) return
+    for (let i = 0; i < names.length; i++)
+      if (values[i] !== '') reply.header(lowerCase(names[i]!), values[i]!)
+  },
   removeHeader: (reply, name) => void reply.removeHeader(name),
   isSent: (reply) => reply.sent || reply.raw.headersSent,
   status: (reply) => reply.statusCode,

@@ -21,6 +21,8 @@ export interface Port<Req, Res> {
   setRecord(request: Req, record: RequestRateLimit): void
   getHeader(response: Res, name: string): string | undefined
   setHeader(response: Res, name: string, value: string): void
+  /** Sets those whose value is not empty, unless headers are on their way. */
+  setHeaders(response: Res, names: readonly string[], values: readonly string[]): void
   removeHeader(response: Res, name: string): void
   /** True once the response's headers are on their way. */
   isSent(response: Res): boolean

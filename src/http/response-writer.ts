@@ -28,14 +28,14 @@ export class ResponseWriter<Req, Res> {
   /** Sets the header fields of all limiters on the request, unless headers are sent already. */
   headers(response: Res, record: RequestRateLimit): void {
     const { headers, partitionSecret, exposes } = this.#plan
-    if (this.#port.isSent(response)) return
     if (partitionSecret !== null) record.notes.partitionKey ??= partitionKey(record.key, partitionSecret)
     const tiers = enforcedTiers(record)
     if (tiers.length === 0) return
     const nowMs = headers.readsClock ? this.#now(record) : 0
     headers.fill(tiers, nowMs, this.#values)
     if (headers.lists.length > 0) this.#keepForeign(response, record)
-    for (let i = 0; i < headers.fields.length; i++) this.#set(response, headers.fields[i]!, this.#values[i]!)
+    this.#port.setHeaders(response, headers.fields, this.#values)
+    if ((record.allowed && !exposes) || this.#port.isSent(response)) return
     if (!record.allowed)
       this.#set(response, 'Retry-After', this.#laterRetry(response, headers.retryAfter(tiers, nowMs)))
     if (exposes) {

@@ -67,6 +67,9 @@ export function graphqlPort<Req, Res>(port: Port<Req, Res>): Port<Req, ResolverC
       const { response } = call
       if (response !== null) portOf(response).setHeader(response, name, value)
     },
+    setHeaders({ response }, names, values) {
+      if (response !== null) portOf(response).setHeaders(response, names, values)
+    },
     removeHeader(call, name) {
       const { response } = call
       if (response !== null) portOf(response).removeHeader(response, name)

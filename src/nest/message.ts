@@ -111,6 +111,7 @@ export function messagePort({ trust, option }: ProxyTrust): Port<Message, Messag
     },
     getHeader: () => undefined,
     setHeader() {},
+    setHeaders() {},
     removeHeader() {},
     ...unanswered
   }
