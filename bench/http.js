@@ -2,10 +2,15 @@ import { isChild, isMain, isQuick } from './harness.js'
 import { measure, serve, tell } from './server-cpu.js'
 import { contestantsOf, listen } from './servers.js'
 
-/* CPU time that a limiter adds to a request of Express and of Fastify. */
+/* CPU time that a limiter adds to a request of Express and of Fastify, and what a denied one takes. */
 
 /** Requests a round; a request is six times as dear on Express. */
 const times = isQuick ? { express: 1000, fastify: 2000 } : { express: 250, fastify: 750 }
+
+/** What it may cost of what a limiter written by hand costs. */
+const floors = { express: 1.1, fastify: 1.3 }
+
+const denied = 'headgate, denied'
 
 /** Where a server listens: IPv4 alone, or both families, where IPv4 clients show as mapped addresses. */
 const hosts = { IPv4: '127.0.0.1', mapped: '::' }
@@ -18,10 +23,27 @@ export async function run() {
   ])
     for (const [addresses, host] of Object.entries(hosts)) {
       // Beside mapped clients only the main rival shows anything new: it is slow for whatever has a colon.
-      const names = addresses === 'IPv4' ? contestantsOf[framework] : ['bare', 'floor', 'headgate', rival]
+      const names =
+        addresses === 'IPv4' ? contestantsOf[framework] : ['bare', 'floor', 'headgate', denied, rival]
       const argsOf = (name) => [framework, name, host]
-      const found = await measure({ url: import.meta.url, names, argsOf, rival, times: times[framework] })
-      targets.push({ ...tell(`${framework}, ${addresses} clients`, rival, found), target: 0.6 })
+      const found = await measure({
+        url: import.meta.url,
+        names,
+        argsOf,
+        rival,
+        times: times[framework],
+        denying: [denied]
+      })
+      const title = `${framework}, ${addresses} clients`
+      const { ofRival, own } = tell(title, rival, found)
+      targets.push({ ...ofRival, target: 0.5 })
+      targets.push({
+        what: `${title}: added CPU, of the floor's`,
+        found: own.ofFloor,
+        target: floors[framework]
+      })
+      const { ofBare } = found.find(({ name }) => name === denied)
+      targets.push({ what: `${title}: a denied request, of a bare one`, found: ofBare, target: 1 })
     }
   return targets
 }

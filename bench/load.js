@@ -2,13 +2,13 @@ import { connect } from 'node:net'
 
 const request = 'GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n'
 
-/** Kept-alive connections to a server, each from an address of its own (127.0.0.1, 127.0.0.2 …). */
-export async function openClients(port, count) {
+/** Kept-alive connections to a server, each from an address of its own (127.0.0.1, 127.0.0.2 …), that are sent `status`. */
+export async function openClients(port, count, status) {
   const sockets = await Promise.all(Array.from({ length: count }, (_, i) => open(port, `127.0.0.${i + 1}`)))
   return {
     /** Sends `times` requests, one at a time on each connection. */
     async send(times) {
-      await Promise.all(sockets.map((socket) => sendOn(socket, Math.ceil(times / count))))
+      await Promise.all(sockets.map((socket) => sendOn(socket, Math.ceil(times / count), status)))
     },
     close() {
       for (const socket of sockets) socket.destroy()
@@ -25,7 +25,7 @@ function open(port, localAddress) {
   })
 }
 
-function sendOn(socket, times) {
+function sendOn(socket, times, status) {
   let left = times
   let text = ''
   return new Promise((resolve, reject) => {
@@ -33,7 +33,7 @@ function sendOn(socket, times) {
     const read = (chunk) => {
       text += chunk
       if (!isWhole(text)) return
-      if (!text.startsWith('HTTP/1.1 200')) reject(new Error(text.slice(0, 200)))
+      if (!text.startsWith(`HTTP/1.1 ${status}`)) reject(new Error(text.slice(0, 200)))
       text = ''
       if (--left > 0) socket.write(request)
       else {

@@ -13,7 +13,7 @@ export async function run() {
   for (const platform of ['express', 'fastify']) {
     const argsOf = (name) => [platform, name]
     const found = await measure({ url: import.meta.url, names, argsOf, rival, times: times[platform] })
-    targets.push({ ...tell(`Nest over ${platform}`, rival, found), target: 1 / 3 })
+    targets.push({ ...tell(`Nest over ${platform}`, rival, found).ofRival, target: 1 / 3 })
   }
   return targets
 }

@@ -22,10 +22,10 @@ export function serve(port) {
   process.send({ port })
 }
 
-async function start(url, args, times) {
+async function start(url, args, times, status) {
   const child = startChild(url, args)
   const [{ port }] = await once(child, 'message')
-  const clients = await openClients(port, connections)
+  const clients = await openClients(port, connections, status)
   await clients.send(warmUp * times)
   const cpuMicros = async () => {
     child.send('cpu')
@@ -46,14 +46,16 @@ async function start(url, args, times) {
 }
 
 /**
- * Contestant to medians: CPU µs a request, what is added over bare, and that as a part of the main rival's. The file
- * at `url` is started with `argsOf(name)` for each, and `times` are the requests of a round.
+ * Contestant to medians: CPU µs a request, what is added over bare, and that as a part of the main rival's and of what
+ * is written by hand. The file at `url` is started with `argsOf(name)` for each, and `times` are the requests of a round.
+ * Those of `denying` answer 429 from the second request of a client on.
  */
-export async function measure({ url, names, argsOf, rival, times }) {
+export async function measure({ url, names, argsOf, rival, times, denying = [] }) {
   const found = Object.fromEntries(names.map((name) => [name, []]))
   for (let batch = 0; batch < batches; batch++) {
     const servers = {}
-    for (const name of names) servers[name] = await start(url, argsOf(name), times)
+    for (const name of names)
+      servers[name] = await start(url, argsOf(name), times, denying.includes(name) ? 429 : 200)
     const more = await interleaved(names, rounds, (name) => servers[name].microsEach())
     for (const name of names) {
       found[name].push(...more[name])
@@ -65,7 +67,9 @@ export async function measure({ url, names, argsOf, rival, times }) {
     name,
     total: median(found[name]),
     adds: added(name),
-    share: added(name) / added(rival)
+    share: added(name) / added(rival),
+    ofFloor: names.includes('floor') ? added(name) / added('floor') : undefined,
+    ofBare: median(found[name].map((micros, i) => micros / found.bare[i]))
   }))
 }
 
@@ -73,16 +77,16 @@ export async function measure({ url, names, argsOf, rival, times }) {
 export function tell(title, rival, found) {
   print({
     title: `${title}: CPU µs a request`,
-    columns: ['', 'total', 'added', `of ${rival}'s`],
-    rows: found.map(({ name, total, adds, share }) => [
+    columns: ['', 'total', 'of bare', 'added', 'of floor', `of ${rival}'s`],
+    rows: found.map(({ name, total, ofBare, adds, ofFloor, share }) => [
       name,
       fixed(total, 1),
+      fixed(ofBare, 2),
       fixed(adds, 1),
+      fixed(ofFloor, 2),
       fixed(share, 2)
     ])
   })
-  return {
-    what: `${title}: added CPU, of ${rival}'s`,
-    found: found.find(({ name }) => name === 'headgate').share
-  }
+  const own = found.find(({ name }) => name === 'headgate')
+  return { ofRival: { what: `${title}: added CPU, of ${rival}'s`, found: own.share }, own }
 }

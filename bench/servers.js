@@ -41,6 +41,15 @@ async function flexible() {
   }
 }
 
+/** Options of ours under which every client that `load.js` stands for is denied. */
+async function usedUp() {
+  const { createLimiter, memoryStore } = await headgate()
+  const options = { name: 'used up', limit: 1, window: '1d', align: 'first-request', store: memoryStore() }
+  const limiter = createLimiter(options)
+  for (let i = 1; i <= 64; i++) limiter.consume(`127.0.0.${i}`)
+  return options
+}
+
 const express = {
   bare: () => null,
   floor() {
@@ -53,6 +62,10 @@ const express = {
   async headgate() {
     const { rateLimit } = await headgate('express/index.js')
     return rateLimit({ limit, window: windowMs })
+  },
+  async 'headgate, denied'() {
+    const { rateLimit } = await headgate('express/index.js')
+    return rateLimit(await usedUp())
   },
   async hitlimit() {
     const { hitlimit } = await import('@joint-ops/hitlimit')
@@ -84,6 +97,10 @@ const fastify = {
   async headgate(app) {
     const { rateLimit } = await headgate('fastify/index.js')
     await app.register(rateLimit, { limit, window: windowMs })
+  },
+  async 'headgate, denied'(app) {
+    const { rateLimit } = await headgate('fastify/index.js')
+    await app.register(rateLimit, await usedUp())
   },
   async hitlimit(app) {
     const { hitlimit } = await import('@joint-ops/hitlimit/fastify')

@@ -32,9 +32,12 @@ export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
   isSent: (reply) => reply.sent || reply.raw.headersSent,
   status: (reply) => reply.statusCode,
   setStatus: (reply, status) => void reply.code(status),
-  // As bytes: Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3).
+  // Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3): so those go as
+  // bytes; a text is written to the socket together with the headers (bench/http.js).
   send: (reply, { contentType, body }) =>
-    void reply.header('content-type', contentType).send(Buffer.from(body)),
+    void reply
+      .header('content-type', contentType)
+      .send(contentType.includes('charset') ? body : Buffer.from(body)),
   sendValue: (reply, value) => void reply.send(value),
   cutShort({ raw }) {
     raw.on('error', () => {})
