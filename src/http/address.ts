@@ -4,6 +4,9 @@ import { badOption } from '../core/options.js'
 export const defaultIPv6Subnet = 56
 
 const shortestSubnet = 32
+/** The bit that is set in digits and in lower-case letters alone. */
+const lowerCaseBit = 0x20
+const zero = 0x30
 const dot = 0x2e
 const colon = 0x3a
 
@@ -12,6 +15,15 @@ const paddedHexBytes = hexBytes.map((text) => text.padStart(2, '0'))
 
 /** The groups of the address in hand. One array for all calls: everything here is synchronous. */
 const scratch = new Uint16Array(8)
+
+/** How the address that was read last was written: where `::` stood, or -1, for how many groups; lower-case hex alone. */
+let gapStart = -1
+let gapLength = 0
+let isPlain = false
+
+/** Where the longest run of zero groups is, or -1, and how long it is. */
+let runStart = -1
+let runLength = 0
 
 /** The text of `scratch` while it is that of the last canonical address, else '': its key is most often asked for next. */
 let scratchText = ''
@@ -117,6 +129,10 @@ export function readGroups(text: string, start: number, end: number, groups: Uin
   let at = start
   let count = 0
   let gap = -1
+  let signs = lowerCaseBit
+  let hasLeadingZero = false
+  let hasOctets = false
+  isPlain = false
   if (text.charCodeAt(at) === colon) {
     if (text.charCodeAt(at + 1) !== colon || end - start < 2) return false
     gap = 0
@@ -126,8 +142,10 @@ export function readGroups(text: string, start: number, end: number, groups: Uin
     const from = at
     let group = 0
     for (let digit = 0; at < end; at++) {
-      digit = hexDigit(text.charCodeAt(at))
+      const code = text.charCodeAt(at)
+      digit = hexDigit(code)
       if (digit < 0) break
+      signs &= code
       group = (group << 4) | digit
     }
     if (at < end && text.charCodeAt(at) === dot) {
@@ -135,9 +153,11 @@ export function readGroups(text: string, start: number, end: number, groups: Uin
       if (bits < 0 || count > 6) return false
       groups[count++] = bits >>> 16
       groups[count++] = bits & 0xffff
+      hasOctets = true
       break
     }
     if (at === from || at - from > 4 || count === 8) return false
+    if (text.charCodeAt(from) === zero && at - from > 1) hasLeadingZero = true
     groups[count++] = group
     if (at === end) break
     if (text.charCodeAt(at++) !== colon || at === end) return false
@@ -147,6 +167,9 @@ export function readGroups(text: string, start: number, end: number, groups: Uin
       at++
     }
   }
+  gapStart = gap
+  gapLength = gap < 0 ? 0 : 8 - count
+  isPlain = (signs & lowerCaseBit) !== 0 && !hasLeadingZero && !hasOctets
   if (gap < 0) return count === 8
   return count < 8 && spread(groups, gap, count)
 }
@@ -175,7 +198,8 @@ function canonicalIPv6(text: string, start: number, end: number): string | null 
   scratchText = ''
   if (!readGroups(text, start, percent < 0 ? end : percent, scratch)) return null
   if (embeddedIPv4(scratch) < 0) {
-    scratchText = groupText(scratch)
+    scratchText =
+      start === 0 && end === text.length && percent < 0 && isCanonical(scratch) ? text : groupText(scratch)
     return scratchText
   }
   const high = scratch[6]!
@@ -185,16 +209,7 @@ function canonicalIPv6(text: string, start: number, end: number): string | null 
 
 /** RFC 5952 §4: lower case, no leading zeros, the longest run of two or more zero groups (the first on a tie) as `::`. */
 function groupText(groups: Uint16Array): string {
-  let runStart = -1
-  let runLength = 1
-  for (let at = 0; at < 8; at++) {
-    const from = at
-    while (at < 8 && groups[at] === 0) at++
-    if (at - from > runLength) {
-      runStart = from
-      runLength = at - from
-    }
-  }
+  findRun(groups)
   let text = ''
   for (let at = 0; at < 8; at++) {
     if (at === runStart) {
@@ -207,6 +222,27 @@ function groupText(groups: Uint16Array): string {
     }
   }
   return text
+}
+
+/** Finds the longest run of two or more zero groups. */
+function findRun(groups: Uint16Array): void {
+  runStart = -1
+  runLength = 1
+  for (let at = 0; at < 8; at++) {
+    const from = at
+    while (at < 8 && groups[at] === 0) at++
+    if (at - from > runLength) {
+      runStart = from
+      runLength = at - from
+    }
+  }
+}
+
+/** True if the groups were just read from what `groupText` makes of them: sockets report addresses so (bench/ipv6.js). */
+function isCanonical(groups: Uint16Array): boolean {
+  if (!isPlain) return false
+  findRun(groups)
+  return gapStart === runStart && gapLength === (runStart < 0 ? 0 : runLength)
 }
 
 /** Whether text from `at` is `:port`, one to five digits or an obfport (RFC 7239 §6). */
