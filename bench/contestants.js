@@ -1,14 +1,15 @@
 import { headgate } from './harness.js'
 
-const windowMs = 60_000
+const minute = 60_000
 
 /*
- * What each contestant does for one decision of a fixed window in memory. `make({ limit, keys })` gives
- * `hit(key)`; `awaits` marks those whose answer is a promise, which a server has to await to know it.
+ * What each contestant does for one decision of a fixed window in memory. `make({ limit, keys, windowMs })` gives
+ * `hit(key)`; a window is a minute if left out. `awaits` marks those whose answer is a promise, which a server has to
+ * await to know it.
  */
 
 /** What a limiter written by hand costs at the least: a Map, an object a key, the same answer as ours. */
-function floor(limit, now) {
+function floor({ limit, windowMs = minute }, now) {
   const windows = new Map()
   return (key) => {
     const at = now()
@@ -35,18 +36,18 @@ export async function own(rule, keys) {
 }
 
 export const contestants = {
-  floor: { make: ({ limit }) => floor(limit, Date.now) },
-  'floor, no clock': { make: ({ limit }) => floor(limit, () => 1_700_000_000_000) },
-  headgate: { make: ({ limit, keys }) => own({ limit, window: windowMs }, keys) },
+  floor: { make: (rule) => floor(rule, Date.now) },
+  'floor, no clock': { make: (rule) => floor(rule, () => 1_700_000_000_000) },
+  headgate: { make: ({ limit, keys, windowMs = minute }) => own({ limit, window: windowMs }, keys) },
   hitlimit: {
-    async make({ limit }) {
+    async make({ limit, windowMs = minute }) {
       const { memoryStore } = await import('@joint-ops/hitlimit/stores/memory')
       const store = memoryStore()
       return (key) => store.hit(key, windowMs, limit)
     }
   },
   '@fastify/rate-limit': {
-    async make({ limit, keys }) {
+    async make({ limit, keys, windowMs = minute }) {
       const { default: LocalStore } = await import('@fastify/rate-limit/store/LocalStore.js')
       // Its own default forgets all but the last 5000 keys.
       const store = new LocalStore(false, false, keys)
@@ -62,7 +63,7 @@ export const contestants = {
   },
   'express-rate-limit': {
     awaits: true,
-    async make() {
+    async make({ windowMs = minute }) {
       const { MemoryStore } = await import('express-rate-limit')
       const store = new MemoryStore()
       store.init({ windowMs })
@@ -71,7 +72,7 @@ export const contestants = {
   },
   'rate-limiter-flexible': {
     awaits: true,
-    async make({ limit }) {
+    async make({ limit, windowMs = minute }) {
       const { RateLimiterMemory } = await import('rate-limiter-flexible')
       const limiter = new RateLimiterMemory({ points: limit, duration: windowMs / 1000 })
       return (key) => limiter.consume(key).catch((denied) => denied)

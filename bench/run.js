@@ -18,7 +18,18 @@ console.log(
   `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}${isQuick ? ', QUICK: not to quote' : ''}`
 )
 
-const files = ['decision', 'memory', 'allocation', 'ipv6', 'http', 'nest', 'import', 'designs', 'redis']
+const files = [
+  'decision',
+  'memory',
+  'flood',
+  'allocation',
+  'ipv6',
+  'http',
+  'nest',
+  'import',
+  'designs',
+  'redis'
+]
 const found = []
 for (const file of files) {
   const { run } = await import(`./${file}.js`)
