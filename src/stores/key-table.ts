@@ -1,5 +1,6 @@
 import { HeadgateError } from '../core/errors.js'
 import { fingerprint } from './fingerprint.js'
+import { Lull } from './lull.js'
 import type { Mover, Segment } from './segment.js'
 import { bytesPerKey, type IsSpent, Table } from './table.js'
 import type { Tiers } from './tiers.js'
@@ -26,11 +27,13 @@ export class KeyTable {
   readonly #isSpent: IsSpent
   /** Where a full table was looked at last, in the segment whose turn it is. */
   #place = 0
+  readonly #lull: Lull
 
   /** @param askedKeys the most keys, or undefined for the default bound on keys and bytes */
   constructor(tiers: Tiers, askedKeys: number | undefined) {
     this.#askedKeys = askedKeys
     this.#isSpent = (cells, base) => tiers.isSpent(cells, base)
+    this.#lull = new Lull(tiers)
     this.maxKeys = this.#boundOf(tiers.slots)
     this.table = new Table(tiers.slots, this.maxKeys)
   }
@@ -54,11 +57,18 @@ export class KeyTable {
   /** Gives the key at hand a place, and returns where its zeros begin in `cells`; -1 if the table is full. */
   admit(): number {
     const { table, print } = this
+    if (table.used >= this.maxKeys && this.#lull.lasts) return -1
     this.#sweep()
     if (table.used >= this.maxKeys) this.#sweepFull()
     if (table.used >= this.maxKeys) return -1
+    this.#lull.forget()
     const place = table.insert(print[0]!, print[1]!, this.#isSpent)
     return table.segment.baseOf(place)
+  }
+
+  /** Notes that the key at hand owes less than it did. */
+  lightened(): void {
+    this.#lull.forget()
   }
 
   /** How many keys owe something. */
@@ -85,6 +95,7 @@ export class KeyTable {
     this.maxKeys = maxKeys
     // All that it holds stays: what is spent under the limits so far may owe under those to come.
     this.table = this.table.widened(slots, maxKeys, move)
+    this.#lull.forget()
   }
 
   /** Looks at a few places of the segment at hand, for what has nothing left to say. */
@@ -101,8 +112,14 @@ export class KeyTable {
         table.advance()
         this.#place = 0
       }
-      this.#reclaim(table.turn, this.#place++)
+      if (this.#place === 0) this.#lull.enter(table.turns)
+      this.#look(table.turn, this.#place++)
     }
+  }
+
+  #look(segment: Segment, place: number): void {
+    if (segment.isUsed(place) && this.#lull.isOver(segment.cells, segment.baseOf(place)))
+      this.table.remove(segment, place)
   }
 
   #reclaim(segment: Segment, place: number): void {

@@ -55,14 +55,18 @@ export class MemoryCounters implements Counters {
     if (policies !== this.#tiers.policies) this.#adopt(policies)
     const base = this.#keys.find(key)
     const agoMs = Math.max(0, now - chargedAt)
-    if (base >= 0) this.#tiers.refund(this.#keys.cells, base, cost, agoMs)
+    if (base < 0) return
+    this.#tiers.refund(this.#keys.cells, base, cost, agoMs)
+    this.#keys.lightened()
   }
 
   reset(key: string): void {
     this.#blocks?.delete(key)
     const base = this.#keys.find(key)
     // It keeps its place, so that it is not judged by the overflow, which knows nothing of resets.
-    if (base >= 0) this.#keys.cells.fill(0, base, base + this.#tiers.slots)
+    if (base < 0) return
+    this.#keys.cells.fill(0, base, base + this.#tiers.slots)
+    this.#keys.lightened()
   }
 
   block(key: string, blockMs: number, now: number): boolean {

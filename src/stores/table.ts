@@ -75,6 +75,11 @@ export class Table {
     return this.#directory[this.#turn & this.#mask]!
   }
 
+  /** After how many turns the walk has come to all of them. */
+  get turns(): number {
+    return this.#directory.length
+  }
+
   /** Gives the turn to the next segment. */
   advance(): void {
     this.#turn++

@@ -72,9 +72,14 @@ export class Tier {
 
   /** True where the numbers behave as zeros do: nothing would change if they were forgotten. */
   isSpent(state: Float64Array, base: number): boolean {
+    return this.resetMs(state, base) === 0
+  }
+
+  /** For how long they behave otherwise, under the lowest limit seen. */
+  resetMs(state: Float64Array, base: number): number {
     const { slowest } = this
     slowest.strategy.check(state, base + this.offset, slowest, this.steady.now, 1, this.#scratch)
-    return this.#scratch[Answer.resetMs] === 0
+    return this.#scratch[Answer.resetMs]!
   }
 
   /**
