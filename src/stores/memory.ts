@@ -8,8 +8,8 @@ import { MemoryCounters } from './memory-counters.js'
 export interface MemoryStoreOptions {
   /**
    * The most keys that one limiter keeps, its share of the memory bound. The default is 1 000 000, or as many as
-   * fit 256 MiB where a key takes more than 268 bytes (a long sliding log does). While a table is built anew the old
-   * one is there too, and what judges the keys beyond it takes up to 3/8 more: the peak is about twice the bound.
+   * fit 256 MiB where a key takes more than 268 bytes (a long sliding log does). Room is taken as keys come; what judges
+   * the keys beyond it takes up to three fifths more, once there are any.
    */
   readonly maxKeys?: number | undefined
 }

@@ -94,6 +94,8 @@ describe.concurrent('at run time', { timeout }, () => {
     ['fastify-only', 'fastify.mjs'],
     ['core-only', 'core.cjs'],
     ['core-only', 'core.mjs'],
+    ['core-only', 'shared.cjs'],
+    ['core-only', 'shared.mjs'],
     ['core-only', 'no-peers.mjs']
   ]
   it.each(cases)('works in %s: %s', async (project, name) => {
