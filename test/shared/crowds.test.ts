@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { sharedStore } from '../../src/shared/index.js'
-import { boundSuite, crowdSuite } from '../stores/crowd-suite.js'
+import { boundSuite, crowdStepSuite, crowdSuite } from '../stores/crowd-suite.js'
 import { limiterOf } from '../support/traces.js'
 import { alternating } from './support/alternating.js'
 
@@ -10,6 +10,7 @@ const storeOf = (maxKeys: number) => sharedStore({ maxKeys, maxBytes: 2 ** 25 })
 
 crowdSuite('shared', storeOf, 60)
 boundSuite('shared', storeOf)
+crowdStepSuite('shared', storeOf, 30)
 crowdSuite('shared by two in turn', (maxKeys) => alternating(storeOf(maxKeys)), 60)
 
 describe('a full shared store', () => {

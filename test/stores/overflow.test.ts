@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { answerSize } from '../../src/core/decision.js'
 import { createLimiter, memoryStore } from '../../src/index.js'
 import { limiterOf, policyNames, runs, smallPolicy } from '../support/traces.js'
-import { boundSuite, crowdSuite, request } from './crowd-suite.js'
+import { boundSuite, crowdStepSuite, crowdSuite, request } from './crowd-suite.js'
 
 const T = 1_700_000_400_000
 
@@ -13,6 +13,7 @@ const boundedNames = ['fixed-window', 'sliding-window', 'token-bucket', 'gcra', 
 const storeOf = (maxKeys: number) => memoryStore({ maxKeys })
 
 crowdSuite('memory', storeOf, 200)
+crowdStepSuite('memory', storeOf, 100)
 boundSuite('memory', storeOf)
 
 const traces = fc.record({
