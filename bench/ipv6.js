@@ -60,7 +60,8 @@ export async function run() {
     columns: ['', ...columns],
     rows: Object.keys(found).map((name) => [name, ...columns.map((column) => fixed(of(name, column), 2))])
   })
-  return [{ what: 'µs from an IPv6 address to a key', found: of('headgate', 'IPv6'), target: 1 }]
+  const more = of('headgate', 'IPv6') - of('headgate', 'IPv4')
+  return [{ what: 'µs that an IPv6 address takes more than an IPv4 one', found: more, target: 0.3 }]
 }
 
 if (isChild) answer(await work(process.argv[2]))
