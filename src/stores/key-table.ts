@@ -25,6 +25,8 @@ export class KeyTable {
   #printed = ''
   readonly #askedKeys: number | undefined
   readonly #isSpent: IsSpent
+  /** The same, and notes for the lull when it ends. */
+  readonly #isOver: IsSpent
   /** Where a full table was looked at last, in the segment whose turn it is. */
   #place = 0
   readonly #lull: Lull
@@ -34,6 +36,7 @@ export class KeyTable {
     this.#askedKeys = askedKeys
     this.#isSpent = (cells, base) => tiers.isSpent(cells, base)
     this.#lull = new Lull(tiers)
+    this.#isOver = (cells, base) => this.#lull.isOver(cells, base)
     this.maxKeys = this.#boundOf(tiers.slots)
     this.table = new Table(tiers.slots, this.maxKeys)
   }
@@ -101,7 +104,7 @@ export class KeyTable {
   /** Looks at a few places of the segment at hand, for what has nothing left to say. */
   #sweep(): void {
     const { segment } = this.table
-    for (let i = 0; i < sweepPerKey; i++) this.#reclaim(segment, segment.next())
+    for (let i = 0; i < sweepPerKey; i++) this.#reclaim(segment, segment.next(), this.#isSpent)
   }
 
   /** The same for a newcomer that finds the table full: from neighbour to neighbour, as many are looked at (bench/flood.js). */
@@ -113,17 +116,12 @@ export class KeyTable {
         this.#place = 0
       }
       if (this.#place === 0) this.#lull.enter(table.turns)
-      this.#look(table.turn, this.#place++)
+      this.#reclaim(table.turn, this.#place++, this.#isOver)
     }
   }
 
-  #look(segment: Segment, place: number): void {
-    if (segment.isUsed(place) && this.#lull.isOver(segment.cells, segment.baseOf(place)))
-      this.table.remove(segment, place)
-  }
-
-  #reclaim(segment: Segment, place: number): void {
-    if (segment.isUsed(place) && this.#isSpent(segment.cells, segment.baseOf(place)))
+  #reclaim(segment: Segment, place: number, isSpent: IsSpent): void {
+    if (segment.isUsed(place) && isSpent(segment.cells, segment.baseOf(place)))
       this.table.remove(segment, place)
   }
 

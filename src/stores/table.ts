@@ -8,7 +8,7 @@ const maxLoad = 0.75
 /** Places that a segment is given for each that it needs. */
 const growth = 1.25
 
-/** The size past which a segment is divided, so that no decision waits for more than this to be copied (bench/pauses.js). */
+/** The size past which a segment is divided, so that no decision waits for more than this to be copied (bench/flood.js). */
 const maxSegmentBytes = 2 ** 18
 
 /** A segment has at least so many places, however large they are. */
