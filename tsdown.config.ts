@@ -35,7 +35,7 @@ export default defineConfig({
       groups: [
         {
           name: (id) => (id.endsWith('.d.ts') ? 'internal.d' : 'internal'),
-          test: /[\\/]src[\\/](core|stores|http|decorators)[\\/]|[\\/](port|trust|trust-setting)\.ts$/
+          test: /[\\/]src[\\/](core|memory|http|hosts|decorators)[\\/]/
         }
       ]
     }

@@ -7,7 +7,7 @@ const redis = 'test/redis/**/*.test.ts'
 /** Those of Redis that no neighbour can make late: their stores have a deadline of seconds, and no server fails. */
 const patientRedis = 'test/redis/{behaviour-*,custom,differential,lease-bound,store-suite,vectors}.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
-const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/stores/memory.test.ts']
+const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/memory/memory.test.ts']
 
 export default defineConfig({
   plugins: [luaText()],

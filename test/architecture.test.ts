@@ -13,40 +13,29 @@ interface Room {
   readonly types?: readonly string[]
 }
 
-/** The folders and the single files at the top of `src`. */
+/** The folders of `src`, and the root. */
 const rooms: Readonly<Record<string, Room>> = {
-  core: { inside: ['core'] },
-  stores: { inside: ['core', 'stores'], packages: ['node:*'] },
-  http: { inside: ['core', 'stores', 'http'], packages: ['node:*', 'ipaddr.js'] },
-  express: { inside: ['core', 'stores', 'http', 'express'], packages: ['node:*'], types: ['express'] },
+  core: { inside: ['core'], packages: ['ms'] },
+  memory: { inside: ['core', 'memory'], packages: ['node:*'] },
+  shared: { inside: ['core', 'memory', 'shared'], packages: ['node:*'] },
+  remote: { inside: ['core', 'memory', 'remote'], packages: ['node:*'] },
+  redis: { inside: ['core', 'remote', 'redis'], packages: ['node:*'] },
+  http: { inside: ['core', 'memory', 'http'], packages: ['node:*', 'ipaddr.js'] },
+  hosts: { inside: ['core', 'http', 'hosts'], packages: ['node:*'], types: ['express', 'fastify'] },
+  express: { inside: ['core', 'http', 'hosts', 'express'], packages: ['node:*'], types: ['express'] },
   fastify: {
-    inside: ['core', 'stores', 'http', 'fastify'],
+    inside: ['core', 'http', 'hosts', 'fastify'],
     packages: ['node:*', 'fastify-plugin'],
     types: ['fastify']
   },
   decorators: { inside: ['core', 'http', 'decorators'] },
   nest: {
-    inside: [
-      'core',
-      'http',
-      'decorators',
-      'nest',
-      'express/port.ts',
-      'fastify/port.ts',
-      'fastify/trust.ts',
-      'fastify/trust-setting.ts'
-    ],
+    inside: ['core', 'http', 'hosts', 'decorators', 'nest'],
     packages: ['node:*', '@nestjs/common', '@nestjs/core', '@nestjs/microservices', '@nestjs/websockets'],
     types: ['fastify']
   },
-  redis: { inside: ['core', 'stores', 'redis'], packages: ['node:*'] },
-  shared: { inside: ['core', 'stores', 'shared'], packages: ['node:*'] },
-  'guard.ts': { inside: ['core', 'stores', 'http', 'express/port.ts', 'fastify/port.ts'] },
-  'index.ts': { inside: ['core', 'stores', 'http', 'decorators', 'guard.ts'] }
+  'index.ts': { inside: ['core', 'memory', 'http', 'hosts', 'decorators'] }
 }
-
-/** Packages that one file of a room may use, and the others not. */
-const exceptions: Readonly<Record<string, readonly string[]>> = { 'core/duration.ts': ['ms'] }
 
 const root = resolve(import.meta.dirname, '..')
 const src = join(root, 'src')
@@ -115,9 +104,9 @@ function roomOf(file: string): string {
 
 function isAllowed({ from, to, isInside, isType }: Arrow): boolean {
   const { inside = [], packages = [], types = [] } = rooms[roomOf(from)] ?? {}
-  if (isInside) return inside.includes(roomOf(to)) || inside.includes(to)
+  if (isInside) return inside.includes(roomOf(to))
   if (to.startsWith('node:')) return packages.includes('node:*')
-  return [...packages, ...(exceptions[from] ?? []), ...(isType ? types : [])].includes(to)
+  return [...packages, ...(isType ? types : [])].includes(to)
 }
 
 function arrowsFrom(from: string): Arrow[] {

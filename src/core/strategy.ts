@@ -52,7 +52,7 @@ export interface Strategy {
   charge(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): void
   /**
    * Makes the bucket at `state[at]` answer no laxer, now and later, than the one at `other[from]` would. With it, what
-   * judges the keys that a full store has no room for is charged no more than it must be (`src/stores/overflow.ts`).
+   * judges the keys that a full store has no room for is charged no more than it must be (`src/memory/overflow.ts`).
    */
   cover?(state: Float64Array, at: number, other: Float64Array, from: number, rule: Rule, now: number): void
   /** Gives back up to `cost` units that were charged at `chargedAt`, never above full; a no-op if left out. */

@@ -5,11 +5,11 @@ import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Store } from '../core/store.js'
+import { type ExpressRequest, expressPort } from '../hosts/express/host.js'
 import { Gate, type Next } from '../http/gate.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import { TurnWatch } from '../http/warnings.js'
-import { type ExpressRequest, expressPort } from './port.js'
 
 declare global {
   namespace Express {

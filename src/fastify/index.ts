@@ -1,6 +1,7 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { HeadgateError } from '../core/errors.js'
+import { warnOfTrustSetting } from '../hosts/fastify/trust-setting.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import type {
   FastifyRouteLimit,
@@ -11,7 +12,6 @@ import type {
 } from './options.js'
 import { checkRoute, declaredBefore } from './route-limits.js'
 import { LimitScope } from './scope.js'
-import { warnOfTrustSetting } from './trust-setting.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,6 +2,7 @@ import type { RouteOptions } from 'fastify'
 import { badOption, checkNames } from '../core/options.js'
 import { policyOptionNames } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
+import { fastifyPort } from '../hosts/fastify/host.js'
 import { Gate } from '../http/gate.js'
 import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan, gateSettingNames, pick } from '../http/options.js'
@@ -14,7 +15,6 @@ import type {
   ResolvedLimit,
   RouteLimit
 } from './options.js'
-import { fastifyPort } from './port.js'
 import {
   addRouteHook,
   type Claim,

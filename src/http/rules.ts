@@ -3,7 +3,7 @@ import { HeadgateError } from '../core/errors.js'
 import { type BuiltLimiter, buildLimiter, type LimiterSettings } from '../core/limiter-options.js'
 import type { Policy, PolicyOptions } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
-import { memoryStore } from '../stores/memory.js'
+import { memoryStore } from '../memory/store.js'
 import { gather, isPromiseLike } from './promise.js'
 
 /** A value, or a function of the request that gives it, or a promise of it. */

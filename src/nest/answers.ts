@@ -1,5 +1,5 @@
 import { type Denial, denialJson } from '../http/denial.js'
-import type { Port } from '../http/port.js'
+import type { Port } from '../http/host.js'
 import type { Answer } from './exception.js'
 
 /** What denied calls are to be answered, by their response, until the exception that carries it is made. */

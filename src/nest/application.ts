@@ -1,7 +1,7 @@
 import type { ApplicationConfig, HttpAdapterHost, ModulesContainer, Reflector } from '@nestjs/core'
 import { HeadgateError } from '../core/errors.js'
 import type { Class } from '../decorators/marks.js'
-import { trustOfServer } from '../fastify/trust.js'
+import { trustOfServer } from '../hosts/fastify/trust.js'
 import type { TrustFunction } from '../http/client-address.js'
 import { RateLimitFilter } from './exception.js'
 import { globalGuard } from './guard.js'

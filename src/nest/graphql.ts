@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
-import { expressPort } from '../express/port.js'
-import { fastifyPort, isReply } from '../fastify/port.js'
-import type { Port } from '../http/port.js'
+import { expressPort } from '../hosts/express/host.js'
+import { fastifyPort, isReply } from '../hosts/fastify/host.js'
+import type { Port } from '../http/host.js'
 import { unanswered } from './answers.js'
 
 /** One call of a resolver: its request, and the response if the context has it. */

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common'
 import type { PeerSocket, TrustFunction } from '../http/client-address.js'
-import type { Port } from '../http/port.js'
+import type { Port } from '../http/host.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import { unanswered } from './answers.js'
 

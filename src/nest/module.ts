@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig, HttpAdapterHost, ModuleRef, ModulesContainer, Reflector } from '@nestjs/core'
 import { HeadgateError } from '../core/errors.js'
-import { warnOfTrustSetting } from '../fastify/trust-setting.js'
+import { warnOfTrustSetting } from '../hosts/fastify/trust-setting.js'
 import { limitApplication } from './application.js'
 import { RateLimitGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'

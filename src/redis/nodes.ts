@@ -1,5 +1,5 @@
 import type { HeadgateError } from '../core/errors.js'
-import { Breaker, type BreakerSettings } from './breaker.js'
+import { Breaker, type BreakerSettings } from '../remote/breaker.js'
 import type { Connection } from './client.js'
 import type { Script } from './script.js'
 import { slotCount } from './slot.js'

@@ -4,7 +4,7 @@ import type { HeadgateError } from '../core/errors.js'
 import { checkOnStoreError, checkShare, flag } from '../core/limiter-options.js'
 import { badOption, checkNames } from '../core/options.js'
 import { wholeNumber } from '../core/policy.js'
-import type { BreakerSettings } from './breaker.js'
+import type { BreakerSettings } from '../remote/breaker.js'
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {

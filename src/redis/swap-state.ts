@@ -1,8 +1,8 @@
 import type { AsyncCountersOptions } from '../core/async-store.js'
+import { Tiers } from '../core/bucket.js'
 import { Answer } from '../core/decision.js'
 import type { Policy } from '../core/policy.js'
 import { Verdict } from '../core/store.js'
-import { Tiers } from '../stores/tiers.js'
 import { Deed, longestLife } from './lua-script.js'
 import type { Reply } from './reply.js'
 

@@ -1,4 +1,4 @@
-import { mix } from '../stores/fingerprint.js'
+import { mix } from '../memory/fingerprint.js'
 
 /**
  * Fingerprints of keys, two words of 32 bits of which the first is not 0, under a seed that all threads of a buffer

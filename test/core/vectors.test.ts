@@ -1,4 +1,4 @@
 import { memoryStore } from '../../src/index.js'
-import { vectorSuite } from '../stores/vector-suite.js'
+import { vectorSuite } from '../store-suite/vector-suite.js'
 
 vectorSuite('memory', () => memoryStore())

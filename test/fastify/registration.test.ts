@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import rateLimit, { type RateLimitPluginOptions } from '../../src/fastify/index.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import { memoryStore } from '../../src/memory/store.js'
 import { start } from '../http/behaviour/harness.js'
 
 const base = { window: '1m', now: () => start } as const

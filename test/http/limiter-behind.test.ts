@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { rateLimit as express } from '../../src/express/index.js'
 import fastify from '../../src/fastify/index.js'
-import { guard } from '../../src/guard.js'
+import { guard } from '../../src/hosts/guard.js'
 
 describe('the limiter behind a middleware or hook', () => {
   it('looks, blocks and resets by key', async () => {

@@ -3,8 +3,8 @@ import { buildLimiter, type LimiterOptions } from '../../src/core/limiter-option
 import { createLimiter } from '../../src/index.js'
 import type { RedisStoreOptions } from '../../src/redis/options.js'
 import { redisStoreOn } from '../../src/redis/store.js'
-import { takeUnder } from '../stores/clocked-store.js'
-import { admitted } from '../stores/suite/limiter-on.js'
+import { takeUnder } from '../store-suite/clocked-store.js'
+import { admitted } from '../store-suite/suite/limiter-on.js'
 import { captured } from './support/captured.js'
 import { connected, freshPrefix, servers } from './support/stores.js'
 

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { differential } from '../stores/differential.js'
+import { differential } from '../store-suite/differential.js'
 import { connected, makeStores, servers } from './support/stores.js'
 
 describe.skipIf(servers === null)('the same as in memory', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { everyStrategy } from '../stores/suite/limiter-on.js'
+import { everyStrategy } from '../store-suite/suite/limiter-on.js'
 import { freshPrefix, servers } from './support/stores.js'
 import type { Work } from './support/worker.js'
 import { workers } from './support/workers.js'

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { storeSuite } from '../stores/store-suite.js'
+import { storeSuite } from '../store-suite/store-suite.js'
 import { connected, makeStores, servers } from './support/stores.js'
 
 describe.skipIf(servers === null)('on one server', () => {

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { vectorSuite } from '../stores/vector-suite.js'
+import { vectorSuite } from '../store-suite/vector-suite.js'
 import { connected, makeStores, servers } from './support/stores.js'
 
 describe.skipIf(servers === null)('on one server', () => {

@@ -1,7 +1,7 @@
 import { sharedStore } from '../../src/shared/index.js'
-import { differential } from '../stores/differential.js'
-import { storeSuite } from '../stores/store-suite.js'
-import { vectorSuite } from '../stores/vector-suite.js'
+import { differential } from '../store-suite/differential.js'
+import { storeSuite } from '../store-suite/store-suite.js'
+import { vectorSuite } from '../store-suite/vector-suite.js'
 import { alternating } from './support/alternating.js'
 
 // Room for a sliding log of a thousand units.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { sharedStore } from '../../src/shared/index.js'
-import { boundSuite, crowdStepSuite, crowdSuite } from '../stores/crowd-suite.js'
+import { boundSuite, crowdStepSuite, crowdSuite } from '../store-suite/overflow-suite.js'
 import { limiterOf } from '../support/traces.js'
 import { alternating } from './support/alternating.js'
 

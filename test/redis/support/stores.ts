@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, inject } from 'vitest'
 import type { RedisStoreOptions } from '../../../src/redis/options.js'
 import { redisStoreOn } from '../../../src/redis/store.js'
-import type { MakeStore } from '../../stores/clocked-store.js'
+import type { MakeStore } from '../../store-suite/clocked-store.js'
 import { type Connected, clients } from './clients.js'
 
 /** The servers of the run; null where there is no Redis. */

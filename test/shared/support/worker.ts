@@ -1,7 +1,7 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import type { Limiter, PolicyOptions } from '../../../src/index.js'
+import { createLimiter } from '../../../src/memory/create-limiter.js'
 import { type SharedHandle, sharedStore } from '../../../src/shared/index.js'
-import { createLimiter } from '../../../src/stores/create-limiter.js'
 import { perform } from './history.js'
 import { seen, uniformRules } from './uniform.js'
 

@@ -1,6 +1,6 @@
 import { parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
-import { memoryStore } from '../../../../src/stores/memory.js'
+import { memoryStore } from '../../../../src/memory/store.js'
 import { header, quotaFields } from '../client.js'
 import {
   type AppSpec,

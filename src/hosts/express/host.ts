@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TrustFunction } from '../../http/client-address.js'
+import type { Port } from '../../http/host.js'
+import type { RequestRateLimit } from '../../http/request-rate-limit.js'
+import { recordOf, setRecord } from './record.js'
+
+/** What is used of an Express request. */
+export interface ExpressRequest extends IncomingMessage {
+  readonly app?: { get(name: string): unknown }
+  rateLimit?: RequestRateLimit
+}
+
+/** Express 4 and 5, and bare Node servers, which trust no proxy. */
+export const expressPort: Port<ExpressRequest, ServerResponse> = {
+  method: (request) => request.method ?? '',
+  header({ headers }, name) {
+    return Object.hasOwn(headers, name) ? headers[name] : undefined
+  },
+  socket: (request) => request.socket,
+  trust(request) {
+    const { app } = request
+    return app?.get('trust proxy') ? (app.get('trust proxy fn') as TrustFunction) : null
+  },
+  trustSetting: (request) => request.app?.get('trust proxy'),
+  trustOption: 'trust proxy',
+  recordOf,
+  setRecord,
+  getHeader: (response, name) => headerText(response.getHeader(name)),
+  setHeader: (response, name, value) => void response.setHeader(name, value),
+  // Each look at a response goes through all of Express's prototypes anew (bench/http.js): one, in place of five.
+  setHeaders(response, names, values) {
+    const { setHeader } = response
+    try {
+      for (let i = 0; i < names.length; i++)
+        if (values[i] !== '') setHeader.call(response, names[i]!, values[i]!)
+    } catch (error) {
+      if (!response.headersSent) throw error
+    }
+  },
+  removeHeader: (response, name) => response.removeHeader(name),
+  isSent: (response) => response.headersSent,
+  status: (response) => response.statusCode,
+  setStatus(response, status) {
+    response.statusCode = status
+  },
+  send(response, { contentType, body }) {
+    response.setHeader('Content-Type', contentType)
+    response.end(body)
+  },
+  sendValue(response, value) {
+    const isText = typeof value === 'string' || value instanceof Uint8Array
+    if (!isText) response.setHeader('Content-Type', 'application/json; charset=utf-8')
+    response.end(isText ? value : JSON.stringify(value))
+  },
+  cutShort(response) {
+    // Whoever began the response may go on writing; nobody else listens for the error that this makes.
+    response.on('error', () => {})
+    response.end()
+  },
+  onFinish: (response, finished) => void response.once('finish', () => finished(response.statusCode)),
+  isClosed: (response) => response.closed || response.destroyed,
+  onClose: (response, closed) => void response.once('close', closed)
+}
+
+function headerText(value: number | string | readonly string[] | undefined): string | undefined {
+  return value === undefined ? undefined : Array.isArray(value) ? value.join(', ') : String(value)
+}

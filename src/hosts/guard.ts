@@ -1,0 +1,52 @@
+import type { Duration } from '../core/duration.js'
+import type { Limiter } from '../core/limiter.js'
+import type { StrategyName } from '../core/policy.js'
+import type { Strategy } from '../core/strategy.js'
+import { Gate, type Next } from '../http/gate.js'
+import type { KeySpec } from '../http/key.js'
+import { type GateOptions, gatePlan } from '../http/options.js'
+import { TurnWatch } from '../http/warnings.js'
+import { expressPort } from './express/host.js'
+import { fastifyPort, isReply } from './fastify/host.js'
+
+/** A handler that is a middleware to Express and a hook to Fastify. */
+export interface GuardHandler {
+  (request: object, response: object, next: (error?: Error) => void): void
+  /** The limiter behind it, to peek, reset or block by key. */
+  readonly limiter: Limiter
+}
+
+/**
+ * Limits in one line, for a route of either framework.
+ * @example
+ * app.post('/login', guard.limit('ip', 5, '15m', 'sliding-log'), login)                  // Express
+ * app.post('/login', { onRequest: guard.limit('ip', 5, '15m', 'sliding-log') }, login)   // Fastify
+ */
+export const guard = {
+  /**
+   * @param key who is charged
+   * @param limit units per window
+   * @param window its length, ms or text
+   * @param strategy `'fixed-window'` if left out
+   * @throws HeadgateError that names the option, the value and the fix
+   */
+  limit<Req extends object>(
+    key: KeySpec<Req>,
+    limit: number,
+    window: Duration,
+    strategy: StrategyName | Strategy = 'fixed-window'
+  ): GuardHandler {
+    const options: GateOptions<Req, object> = { key, limit, window, strategy }
+    const plan = gatePlan(options, 'guard.limit') as never
+    const express = new Gate(plan, expressPort)
+    const fastify = new Gate(plan, fastifyPort)
+    const watch = new TurnWatch()
+    const handler = (request: object, response: object, next: (error?: Error) => void) => {
+      const isFastify = isReply(response)
+      if (!isFastify) watch.see()
+      const gate = isFastify ? fastify : express
+      gate.handle(request as never, response as never, next as Next)
+    }
+    return Object.assign(handler, { limiter: express.limiter as Limiter })
+  }
+}

@@ -1,0 +1,21 @@
+import type { AsyncLimiter } from '../core/async-limiter.js'
+import type { AsyncStore } from '../core/async-store.js'
+import type { Limiter } from '../core/limiter.js'
+import { buildLimiter, type LimiterOptions } from '../core/limiter-options.js'
+import type { Store } from '../core/store.js'
+import { memoryStore } from './store.js'
+
+/**
+ * A limiter of one policy, or of several (`limits`) that are decided together. With the memory store, which is
+ * the default, every method answers at once, with plain values; with one outside of the process, with promises.
+ * @example
+ * const limiter = createLimiter({ limit: 100, window: '1m' })
+ * if (!limiter.consume('user:7').allowed) reject()
+ * @throws HeadgateError that names the option, the value and the fix
+ */
+export function createLimiter(options: LimiterOptions & { readonly store?: Store | undefined }): Limiter
+export function createLimiter(options: LimiterOptions & { readonly store: AsyncStore }): AsyncLimiter
+export function createLimiter(options: LimiterOptions): Limiter | AsyncLimiter
+export function createLimiter(options: LimiterOptions): Limiter | AsyncLimiter {
+  return buildLimiter(options, memoryStore)
+}

@@ -1,0 +1,132 @@
+import type { Tiers } from '../core/bucket.js'
+import { HeadgateError } from '../core/errors.js'
+import { fingerprint } from './fingerprint.js'
+import { Lull } from './lull.js'
+import type { Mover, Segment } from './segment.js'
+import { bytesPerKey, type IsSpent, Table } from './table.js'
+
+const defaultMaxKeys = 1_000_000
+const defaultMaxBytes = 256 * 2 ** 20
+
+/** Entries that each new key looks at for one to reclaim: at least as many as it adds, so spent keys go. */
+const sweepPerKey = 2
+
+/** Entries that a new key looks at when the table is full, before it is turned away. */
+const sweepWhenFull = 64
+
+/** Which keys have room in the table, and how others come by it: keys that owe nothing go, keys that owe stay. */
+export class KeyTable {
+  table: Table
+  /** The most keys that it holds. */
+  maxKeys: number
+  /** The fingerprint of the key at hand. */
+  readonly print = new Int32Array(2)
+  /** The key itself: who comes once often comes again next (bench/decision.js, hot). */
+  #printed = ''
+  readonly #askedKeys: number | undefined
+  readonly #isSpent: IsSpent
+  /** The same, and notes for the lull when it ends. */
+  readonly #isOver: IsSpent
+  /** Where a full table was looked at last, in the segment whose turn it is. */
+  #place = 0
+  readonly #lull: Lull
+
+  /** @param askedKeys the most keys, or undefined for the default bound on keys and bytes */
+  constructor(tiers: Tiers, askedKeys: number | undefined) {
+    this.#askedKeys = askedKeys
+    this.#isSpent = (cells, base) => tiers.isSpent(cells, base)
+    this.#lull = new Lull(tiers)
+    this.#isOver = (cells, base) => this.#lull.isOver(cells, base)
+    this.maxKeys = this.#boundOf(tiers.slots)
+    this.table = new Table(tiers.slots, this.maxKeys)
+  }
+
+  /** The numbers of the key at hand, and of others. */
+  get cells(): Float64Array {
+    return this.table.segment.cells
+  }
+
+  /** Where the numbers of a key begin in `cells`, or -1; it is then the key at hand. */
+  find(key: string): number {
+    const { print } = this
+    if (key !== this.#printed) {
+      fingerprint(key, print)
+      this.#printed = key
+    }
+    const place = this.table.find(print[0]!, print[1]!)
+    return place < 0 ? -1 : this.table.segment.baseOf(place)
+  }
+
+  /** Gives the key at hand a place, and returns where its zeros begin in `cells`; -1 if the table is full. */
+  admit(): number {
+    const { table, print } = this
+    if (table.used >= this.maxKeys && this.#lull.lasts) return -1
+    this.#sweep()
+    if (table.used >= this.maxKeys) this.#sweepFull()
+    if (table.used >= this.maxKeys) return -1
+    this.#lull.forget()
+    const place = table.insert(print[0]!, print[1]!, this.#isSpent)
+    return table.segment.baseOf(place)
+  }
+
+  /** Notes that the key at hand owes less than it did. */
+  lightened(): void {
+    this.#lull.forget()
+  }
+
+  /** How many keys owe something. */
+  countOwing(): number {
+    let owing = 0
+    for (const segment of this.table.segments)
+      for (let place = 0; place < segment.size; place++)
+        if (segment.isUsed(place) && !this.#isSpent(segment.cells, segment.baseOf(place))) owing++
+    return owing
+  }
+
+  /**
+   * Makes room for more numbers in every entry.
+   * @throws HeadgateError `HEADGATE_BAD_LIMIT` where they would pass the default bound on bytes
+   */
+  widen(slots: number, move: Mover): void {
+    const maxKeys = this.#boundOf(slots)
+    if (this.table.used > maxKeys) this.table.purge(this.#isSpent)
+    if (this.table.used > maxKeys)
+      throw new HeadgateError(
+        'HEADGATE_BAD_LIMIT',
+        `A limit function asks for ${slots * 8} bytes a key, more than ${this.table.used} keys may have together: return a smaller limit, or use a strategy that needs less.`
+      )
+    this.maxKeys = maxKeys
+    // All that it holds stays: what is spent under the limits so far may owe under those to come.
+    this.table = this.table.widened(slots, maxKeys, move)
+    this.#lull.forget()
+  }
+
+  /** Looks at a few places of the segment at hand, for what has nothing left to say. */
+  #sweep(): void {
+    const { segment } = this.table
+    for (let i = 0; i < sweepPerKey; i++) this.#reclaim(segment, segment.next(), this.#isSpent)
+  }
+
+  /** The same for a newcomer that finds the table full: from neighbour to neighbour, as many are looked at (bench/flood.js). */
+  #sweepFull(): void {
+    const { table } = this
+    for (let i = 0; i < sweepWhenFull; i++) {
+      if (this.#place >= table.turn.size) {
+        table.advance()
+        this.#place = 0
+      }
+      if (this.#place === 0) this.#lull.enter(table.turns)
+      this.#reclaim(table.turn, this.#place++, this.#isOver)
+    }
+  }
+
+  #reclaim(segment: Segment, place: number, isSpent: IsSpent): void {
+    if (segment.isUsed(place) && isSpent(segment.cells, segment.baseOf(place)))
+      this.table.remove(segment, place)
+  }
+
+  #boundOf(slots: number): number {
+    const fitting = Math.floor(defaultMaxBytes / bytesPerKey(slots))
+    return this.#askedKeys ?? Math.max(1, Math.min(defaultMaxKeys, fitting))
+  }
+}
