@@ -1,17 +1,9 @@
 import type { Policy } from './policy.js'
-import type { CountersOptions, Owner, Verdict } from './store.js'
-
-/**
- * Where an answer comes from: the store itself; quota that was charged in it before (`lease`); an earlier denial of
- * it (`cache`); or, as it failed, from this process's own share (`local`), or from nobody who counts (`allow`, `deny`).
- */
-export type Source = 'store' | 'lease' | 'cache' | OnStoreError
-
-/** What becomes of requests while the store fails. */
-export type OnStoreError = 'allow' | 'deny' | 'local'
+import type { BucketsOptions, Owner } from './store.js'
+import type { Action, OnStoreError, Source, Verdict } from './verdict.js'
 
 /** What a limiter asks of a store that is not in its process. What is undefined, the store decides. */
-export interface AsyncCountersOptions extends CountersOptions {
+export interface AsyncBucketsOptions extends BucketsOptions {
   readonly owner: Owner
   readonly countDenied: boolean
   /** How long a key is blocked when it is denied, ms; 0 for not at all. */
@@ -23,24 +15,10 @@ export interface AsyncCountersOptions extends CountersOptions {
   readonly lease: number | undefined
 }
 
-/** A store outside of the process: it answers with promises, by a clock of its own, and may fail. */
+/** A store outside the process: it answers with promises, by a clock of its own, and may fail. */
 export interface AsyncStore {
   /** @throws HeadgateError for what it cannot count, or not apart from another limiter's */
-  openAsync(options: AsyncCountersOptions): AsyncCounters
-}
-
-/** What was decided, and where. */
-export interface Reading {
-  readonly verdict: Verdict
-  readonly source: Source
-  /** The instant of the decision, ms on the store's clock. */
-  readonly at: number
-  /** Units that were charged in every tier. */
-  readonly charged: number
-  /** The policies that were decided by, a tier each. */
-  readonly policies: readonly Policy[]
-  /** What each tier answers: as many numbers as an `Answer` has for one tier, then for the next. */
-  readonly answers: ArrayLike<number>
+  openAsync(options: AsyncBucketsOptions): AsyncBuckets
 }
 
 /** A charge that may be given back: when it was made, and where. */
@@ -50,15 +28,12 @@ export interface Receipt {
 }
 
 /**
- * The counters of one limiter in such a store. Keys, costs and times are as for `Counters`. What decides never rejects
+ * The buckets of one limiter in such a store. Keys, costs and times are as for `Buckets`. What decides never rejects
  * for a failure of the store; what changes a key by hand does, with `HEADGATE_STORE_FAILED`.
  */
-export interface AsyncCounters {
+export interface AsyncBuckets {
   /** Decides all tiers, and charges all or none. */
-  take(key: string, cost: number, policies: readonly Policy[]): Reading | Promise<Reading>
-  peek(key: string, policies: readonly Policy[]): Promise<Reading>
-  /** Charges units that are spent already, as far as anything is left. */
-  chargeAnyway(key: string, cost: number, policies: readonly Policy[]): Promise<Reading>
+  decide(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict>
   /** Gives back units; those of a window that has ended are gone with it. */
   refund(key: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void>
   reset(key: string): Promise<void>

@@ -1,114 +1,279 @@
+import { LowestLimits } from './lowest-limits.js'
 import type { Policy } from './policy.js'
 import { Tier } from './tier.js'
+import { type Action, Out, outSize, type Source, type Verdict } from './verdict.js'
 
-/**
- * The policies of one limiter, side by side on a bucket. Made once, so that a decision allocates nothing. Most limiters
- * have one policy, so the first is held apart from the others (bench/decision.js).
- */
-export class Tiers {
-  readonly all: readonly Tier[]
-  readonly answers: readonly Float64Array[]
-  /** The policies of the decision at hand: those that were opened, or the same with other limits. */
+/** The most that a bucket is kept for its own sake after it owes nothing, ms. */
+const longestIdleMs = 10_000
+
+/** What the decision asks of the store that has the bucket. */
+export interface Keeper {
+  /**
+   * Called once it is certain that the bucket will be charged, so that there is room to keep it; it may open the bucket
+   * in another place. False if what was opened is outdated: it is to be opened and decided anew.
+   */
+  reserve(): boolean
+}
+
+/** The verdict of the decision at hand; the same object each time. */
+class BucketVerdict implements Verdict {
+  isAllowed = false
+  isBlocked = false
+  charged = 0
+  at = 0
+  readonly source: Source = 'store'
   policies: readonly Policy[]
-  readonly #first: Tier
-  readonly #others: readonly Tier[]
-  readonly #hasOthers: boolean
+  readonly out: Float64Array<ArrayBuffer>
 
   constructor(policies: readonly Policy[]) {
     this.policies = policies
-    this.all = policies.map((policy) => new Tier(policy))
-    this.answers = this.all.map(({ answer }) => answer)
-    this.#first = this.all[0]!
-    this.#others = this.all.slice(1)
+    this.out = new Float64Array(policies.length * outSize)
+  }
+}
+
+/**
+ * The numbers of one key, those of all tiers side by side, and the one procedure that decides about them. A limiter has
+ * one, made once, so that a decision allocates nothing; its store opens the numbers of a key in it, has it decide, and
+ * keeps what has changed. Most limiters have one policy, so the first tier is held apart from the others
+ * (bench/decision.js).
+ */
+export class Bucket {
+  readonly tiers: readonly Tier[]
+  readonly verdict: BucketVerdict
+  readonly lowest: LowestLimits
+  /** True if the last decision has charged, so that the numbers are to be kept. */
+  hasCharged = false
+  /** How long the key is to be blocked for the denial that was decided, ms; 0 if it is not. */
+  penaltyMs = 0
+  /** True where the bucket belongs to several keys, or did a moment ago. */
+  isShared = false
+  /** What other estimates of the same key say at best, by tier; null where the numbers are the key's own. */
+  bounds: readonly Float64Array[] | null = null
+  /** The policies that decide now. */
+  policies: readonly Policy[]
+  #state: Float64Array = new Float64Array(0)
+  #base = 0
+  readonly #first: Tier
+  readonly #others: readonly Tier[]
+  readonly #hasOthers: boolean
+  readonly #idleMs: number
+
+  constructor(policies: readonly Policy[]) {
+    this.policies = policies
+    this.verdict = new BucketVerdict(policies)
+    const { out } = this.verdict
+    this.tiers = policies.map((policy, i) => new Tier(policy, out.subarray(i * outSize, (i + 1) * outSize)))
+    this.lowest = new LowestLimits(policies)
+    this.#first = this.tiers[0]!
+    this.#others = this.tiers.slice(1)
     this.#hasOthers = this.#others.length > 0
+    this.#idleMs = Math.min(longestIdleMs, ...policies.map(({ windowMs }) => windowMs))
     this.layOut(policies.map(({ slots }) => slots))
   }
 
-  /** Numbers a bucket. */
+  /** How many slots it has. */
   get slots(): number {
-    return this.all[this.all.length - 1]!.end
+    return this.tiers[this.tiers.length - 1]!.end
   }
 
   setTime(now: number): void {
+    this.verdict.at = now
     this.#first.steady.read(now)
-    if (this.#hasOthers) this.#setTimeOfOthers(now)
+    if (this.#hasOthers) for (const { steady } of this.#others) steady.read(now)
   }
 
-  #setTimeOfOthers(now: number): void {
-    for (const { steady } of this.#others) steady.read(now)
+  /** Takes up a key, whose numbers begin at `base` of `state`. */
+  open(state: Float64Array, base: number): void {
+    this.#state = state
+    this.#base = base
+    this.isShared = false
+    this.bounds = null
   }
 
-  /** Decides every tier on the numbers at `base`; writes nothing but the answers. */
-  check(state: Float64Array, base: number, cost: number): boolean {
-    const allowed = this.#first.check(state, base, cost)
-    return this.#hasOthers ? this.#checkOthers(state, base, cost) && allowed : allowed
-  }
-
-  #checkOthers(state: Float64Array, base: number, cost: number): boolean {
-    let allowed = true
-    for (const tier of this.#others) if (!tier.check(state, base, cost)) allowed = false
-    return allowed
-  }
-
-  /** Charges every tier. */
-  charge(state: Float64Array, base: number, cost: number): void {
-    this.#first.charge(state, base, cost)
-    if (this.#hasOthers) this.#chargeOthers(state, base, cost)
-  }
-
-  #chargeOthers(state: Float64Array, base: number, cost: number): void {
-    for (const tier of this.#others) tier.charge(state, base, cost)
-  }
-
-  /** Charges every tier, where the numbers are, or were a moment ago, those of several keys. */
-  chargeShared(state: Float64Array, base: number, cost: number): void {
-    for (const tier of this.all) tier.chargeShared(state, base, cost)
-  }
-
-  /** Gives back units that were charged `agoMs` ago. */
-  refund(state: Float64Array, base: number, cost: number, agoMs: number): void {
-    for (const tier of this.all) tier.refund(state, base, cost, agoMs)
-  }
-
-  /** True where the numbers behave as zeros do: nothing would change if they were forgotten. */
-  isSpent(state: Float64Array, base: number): boolean {
-    for (const tier of this.all) if (!tier.isSpent(state, base)) return false
+  /**
+   * Decides about the key that was opened, at the time that was set, under the policies in use; and charges it as the
+   * action says. Everything else that may happen to it is told: `hasCharged`, `penaltyMs`.
+   * @param blockedMs how long the key is blocked, 0 if it is not
+   * @param keeper null where the numbers are changed in the place where they are kept
+   * @param wanted what a lease would like to have charged
+   * @returns false if nothing was decided, as the keeper wants it done anew
+   */
+  decide(action: Action, cost: number, blockedMs: number, keeper: Keeper | null, wanted = cost): boolean {
+    const { verdict } = this
+    const { kind } = action
+    this.hasCharged = false
+    this.penaltyMs = 0
+    verdict.isBlocked = false
+    verdict.charged = 0
+    const isAllowed = this.#check(cost)
+    if (this.bounds !== null) this.#relax(this.bounds)
+    verdict.isAllowed = isAllowed
+    if (blockedMs > 0) this.block(blockedMs)
+    else if (isAllowed ? kind !== 'peek' : kind === 'charge' || action.countDenied) {
+      if (keeper !== null && !keeper.reserve()) return false
+      if (isAllowed && kind !== 'lease') this.#charge(cost)
+      else this.#chargeRare(kind === 'lease', isAllowed, cost, wanted)
+      if (isAllowed && kind === 'take') return true
+    }
+    if (!verdict.isAllowed || kind === 'charge') this.#finish(action)
     return true
   }
 
-  /** Takes the same policies with other limits, for the decision at hand. There must be room for them. */
+  /** Denies the key that was decided about for so long: it is blocked. */
+  block(blockedMs: number): void {
+    const { verdict } = this
+    verdict.isAllowed = false
+    verdict.isBlocked = true
+    for (const { out } of this.tiers) {
+      out[Out.remaining] = 0
+      out[Out.retryAfterMs] = Math.max(out[Out.retryAfterMs]!, blockedMs)
+      out[Out.resetMs] = Math.max(out[Out.resetMs]!, blockedMs)
+    }
+  }
+
+  /** Gives back units that were charged `agoMs` ago. */
+  refund(cost: number, agoMs: number): void {
+    for (const tier of this.tiers) tier.refund(this.#state, this.#base, cost, agoMs)
+  }
+
+  /** Charges each tier so many units, whatever it says of them. */
+  chargeEach(units: readonly number[]): void {
+    for (const [i, tier] of this.tiers.entries())
+      if (units[i]! > 0) tier.charge(this.#state, this.#base, units[i]!)
+  }
+
+  /** For how long the key that was opened owes anything, under the policies in use and under the lowest limits. */
+  owedMs(): number {
+    let longest = 0
+    for (const [i, tier] of this.tiers.entries()) {
+      const ms = Math.max(
+        tier.resetMs(this.#state, this.#base, tier.policy),
+        tier.resetMs(this.#state, this.#base, this.lowest.policies[i]!)
+      )
+      if (ms > 0) longest = Math.max(longest, ms + tier.steady.lag)
+    }
+    return longest
+  }
+
+  /** True where the numbers at `base` say what zeros would: nothing is lost if they are forgotten. */
+  isSpent(state: Float64Array, base: number): boolean {
+    for (let i = 0; i < this.tiers.length; i++)
+      if (this.tiers[i]!.resetMs(state, base, this.lowest.policies[i]!) > 0) return false
+    return true
+  }
+
+  /**
+   * True where they have been spent for some time, so that the key is hardly about to come again: what comes again must
+   * be added again, which costs more than the room it takes (bench/decision.js, paid back).
+   */
+  isIdle(state: Float64Array, base: number): boolean {
+    if (!this.isSpent(state, base)) return false
+    for (let i = 0; i < this.tiers.length; i++) {
+      const { steady } = this.tiers[i]!
+      const lowest = this.lowest.policies[i]!
+      if (this.tiers[i]!.resetMs(state, base, lowest, steady.now - this.#idleMs) > 0) return false
+    }
+    return true
+  }
+
+  /** Decides under these policies from now on: those that it was opened with, or the same with other limits. */
   use(policies: readonly Policy[]): void {
-    if (policies === this.policies) return
+    this.verdict.policies = policies
+    if (policies !== this.policies) this.#decideBy(policies)
+  }
+
+  /** Decides under the lowest limits for this once; 0 and `Infinity` hold as they are. */
+  useLowest(): void {
+    const lowest = this.lowest.policies
+    if (this.policies.every((policy, i) => policy === lowest[i])) return
+    this.#decideBy(this.policies.map((policy, i) => (policy.slots === 0 ? policy : lowest[i]!)))
+  }
+
+  #decideBy(policies: readonly Policy[]): void {
     this.policies = policies
-    for (const [i, tier] of this.all.entries()) tier.policy = policies[i]!
+    for (let i = 0; i < this.tiers.length; i++) this.tiers[i]!.policy = policies[i]!
   }
 
-  /** The same, and notes the lowest limits. `isEmpty`: nothing was counted yet. */
-  adopt(policies: readonly Policy[], isEmpty: boolean): void {
-    this.policies = policies
-    for (const [i, tier] of this.all.entries()) tier.adopt(policies[i]!, isEmpty)
-  }
-
-  /** Takes the policies with the lowest limits, where somebody else has noted them. */
-  judgeSpentBy(slowest: readonly Policy[]): void {
-    for (let i = 0; i < this.all.length; i++) this.all[i]!.slowest = slowest[i]!
-  }
-
-  /** Judges by the lowest limits seen, from here to the end of the decision; 0 and `Infinity` hold as they are. */
-  judgeBySlowest(): void {
-    if (this.all.every(({ policy, slowest }) => policy === slowest)) return
-    this.use(this.all.map(({ policy, slowest }) => (policy.slots === 0 ? policy : slowest)))
-  }
-
-  /** How many numbers each tier needs for other limits, or null if all have room for them. */
+  /** How many slots each tier needs for other limits, or null if all have enough. */
   widerFor(policies: readonly Policy[]): readonly number[] | null {
-    if (this.all.every((tier, i) => policies[i]!.slots <= tier.slots)) return null
-    return this.all.map((tier, i) => Math.max(tier.slots, policies[i]!.slots))
+    let isWide = true
+    for (let i = 0; i < policies.length; i++) if (policies[i]!.slots > this.tiers[i]!.slots) isWide = false
+    if (isWide) return null
+    return this.tiers.map((tier, i) => Math.max(tier.slots, policies[i]!.slots))
   }
 
-  /** Gives each tier room for so many numbers, side by side. */
+  /** Gives each tier so many slots, side by side. */
   layOut(slots: readonly number[]): void {
     let end = 0
-    for (const [i, tier] of this.all.entries()) end = tier.layOut(end, slots[i]!)
+    for (const [i, tier] of this.tiers.entries()) end = tier.layOut(end, slots[i]!)
+  }
+
+  #check(cost: number): boolean {
+    const isAllowed = this.#first.check(this.#state, this.#base, cost)
+    return this.#hasOthers ? this.#checkOthers(cost) && isAllowed : isAllowed
+  }
+
+  #checkOthers(cost: number): boolean {
+    let isAllowed = true
+    for (const tier of this.#others) if (!tier.check(this.#state, this.#base, cost)) isAllowed = false
+    return isAllowed
+  }
+
+  #charge(units: number): void {
+    this.hasCharged = true
+    this.verdict.charged = units
+    this.lowest.see(this.verdict.policies)
+    if (this.isShared) for (const tier of this.tiers) tier.chargeShared(this.#state, this.#base, units)
+    else {
+      this.#first.charge(this.#state, this.#base, units)
+      if (this.#hasOthers) for (const tier of this.#others) tier.charge(this.#state, this.#base, units)
+    }
+  }
+
+  /** Charges for a lease as much as is wanted and left; or for what was denied, whatever is left. */
+  #chargeRare(isLease: boolean, isAllowed: boolean, cost: number, wanted: number): void {
+    const left = this.#least(Out.remaining)
+    if (isAllowed) {
+      this.#charge(isLease ? Math.max(cost, Math.min(wanted, left)) : cost)
+      return
+    }
+    this.#charge(cost)
+    this.verdict.charged = Math.min(cost, left)
+    // What was charged lengthens the wait.
+    this.#check(cost)
+  }
+
+  /** Ends a denial with the block that it is due, and a charge of what is spent already with nobody to wait. */
+  #finish({ kind, blockMs }: Action): void {
+    const { verdict } = this
+    if (kind === 'charge') {
+      verdict.isAllowed = true
+      for (const { out } of this.tiers) out[Out.retryAfterMs] = 0
+    } else if (blockMs > 0 && kind !== 'peek' && !verdict.isBlocked) {
+      const waitMs = this.#longestWait()
+      // A request that is never admitted is no reason to block; and a block that ended before the wait would soon begin anew.
+      if (waitMs < Number.POSITIVE_INFINITY) this.penaltyMs = Math.max(blockMs, waitMs)
+    }
+  }
+
+  /** What other estimates say better than the one that was opened: each is a bound. */
+  #relax(bounds: readonly Float64Array[]): void {
+    for (let i = 0; i < bounds.length; i++) {
+      const { out } = this.tiers[i]!
+      out[Out.remaining] = Math.max(out[Out.remaining]!, bounds[i]![Out.remaining]!)
+      out[Out.resetMs] = Math.min(out[Out.resetMs]!, bounds[i]![Out.resetMs]!)
+    }
+  }
+
+  #least(field: number): number {
+    let least = Number.POSITIVE_INFINITY
+    for (const { out } of this.tiers) least = Math.min(least, out[field]!)
+    return least
+  }
+
+  #longestWait(): number {
+    let longest = 0
+    for (const { out } of this.tiers) longest = Math.max(longest, out[Out.retryAfterMs]!)
+    return longest
   }
 }

@@ -1,5 +1,5 @@
-import type { Source } from './async-store.js'
 import type { Policy } from './policy.js'
+import { Out, outSize, type Source, type Verdict } from './verdict.js'
 
 /** The answer to one request. All times are whole milliseconds from the instant of the decision. */
 export interface Decision {
@@ -15,74 +15,78 @@ export interface Decision {
   readonly resetMs: number
   /** How long a leaky bucket asks to hold this request back. Only strategies that shape traffic give it. */
   readonly delayMs?: number
-  /** The policy that this answer is of: of several tiers, the one closest to its limit. Not an own property. */
+  /** The policy that decided: of several tiers, the one closest to its limit. Not an own property. */
   readonly policy: Policy
-  /** Each tier's own answer, in the order of configuration. An own property only where there are several. */
+  /** Each tier's own decision, in the order of configuration. An own property only where there are several. */
   readonly tiers: readonly Decision[]
   /**
-   * Where the answer comes from: `'store'`, unless a store outside of the process failed or was spared. Where nobody
+   * Where the decision comes from: `'store'`, unless a store outside the process failed or was spared. Where nobody
    * counted (`'allow'`, `'deny'`), `remaining` and `resetMs` are `NaN`. Not an own property.
    */
   readonly source: Source
 }
 
-/** Where a strategy writes its answer: a `Float64Array` with these four places. */
-export const Answer = { remaining: 0, retryAfterMs: 1, resetMs: 2, delayMs: 3 } as const
+/** The decision that a verdict comes to. A look, and a charge of what is spent already, hold nobody back: no `delayMs`. */
+export function decisionOf(verdict: Verdict, canDelay: boolean): Decision {
+  return verdict.policies.length === 1
+    ? new TierDecision(verdict, 0, verdict.isAllowed, canDelay)
+    : combine(verdict, canDelay)
+}
 
-/** How many places an answer has. */
-export const answerSize = 4
+/** One tier's decision. One class for all policies and stores: objects of many shapes would make every reader slow. */
+class TierDecision implements Decision {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetMs: number
+  declare readonly delayMs?: number
+  readonly #policy: Policy
+  readonly #source: Source
 
-/** Makes one tier's decision from what its strategy wrote; `shaped` is false for a mere look. */
-export type DecisionMaker = (
-  allowed: boolean,
-  limit: number,
-  answer: Float64Array,
-  shaped: boolean
-) => Decision
-
-/**
- * A maker of plain five-field decisions for one policy. What is the same for every decision of a policy
- * stands on the prototype, so that a decision costs its five numbers and nothing else.
- */
-export function decisionMaker(policy: Policy): DecisionMaker {
-  class Decision {
-    declare readonly policy: Policy
-    readonly allowed: boolean
-    readonly limit: number
-    readonly remaining: number
-    readonly retryAfterMs: number
-    readonly resetMs: number
-
-    constructor(allowed: boolean, limit: number, answer: Float64Array) {
-      this.allowed = allowed
-      this.limit = limit
-      this.remaining = answer[Answer.remaining]!
-      this.retryAfterMs = answer[Answer.retryAfterMs]!
-      this.resetMs = answer[Answer.resetMs]!
-    }
-
-    get tiers(): readonly Decision[] {
-      return [this]
-    }
-
-    get source(): Source {
-      return 'store'
-    }
+  constructor({ policies, out, source }: Verdict, tier: number, allowed: boolean, canDelay: boolean) {
+    const policy = policies[tier]!
+    const at = tier * outSize
+    this.allowed = allowed
+    this.limit = policy.capacity
+    this.remaining = out[at + Out.remaining]!
+    this.retryAfterMs = out[at + Out.retryAfterMs]!
+    this.resetMs = out[at + Out.resetMs]!
+    this.#policy = policy
+    this.#source = source
+    if (canDelay && policy.shapes) this.delayMs = allowed ? out[at + Out.delayMs]! : 0
   }
-  Object.defineProperty(Decision.prototype, 'policy', { value: policy })
-  if (!policy.strategy.shapes) return (allowed, limit, answer) => new Decision(allowed, limit, answer)
-  return (allowed, limit, answer, shaped) => {
-    const decision = new Decision(allowed, limit, answer)
-    return shaped ? Object.assign(decision, { delayMs: allowed ? answer[Answer.delayMs]! : 0 }) : decision
+
+  get policy(): Policy {
+    return this.#policy
+  }
+
+  get tiers(): readonly Decision[] {
+    return [this]
+  }
+
+  get source(): Source {
+    return this.#source
   }
 }
 
+/*
+ * A first one whose fields are no numbers, so that V8 takes them for values of any kind: whole numbers are then held in
+ * the object itself. Fields that have only ever been numbers become boxes of 16 bytes each with the first large one,
+ * such as a wait of `Infinity` (bench/allocation.js, mixed).
+ */
+decisionOf({ isAllowed: null, policies: [{ capacity: null }], out: [null, null, null, null] } as never, false)
+
 /**
- * The one answer for several tiers: allowed if all allow it, the wait is the longest of those that deny, and
+ * The one decision for several tiers: allowed if all allow it, the wait is the longest of those that deny, and
  * what is reported is the tier with the least remaining (ties: denied first, then the longest wait, then the
  * order of configuration), as draft-ietf-httpapi-ratelimit-headers-06 §4 asks.
  */
-export function combine(tiers: readonly Decision[]): Decision {
+function combine(verdict: Verdict, canDelay: boolean): Decision {
+  const { policies, out } = verdict
+  const tiers = policies.map(
+    (_, i) => new TierDecision(verdict, i, out[i * outSize + Out.retryAfterMs] === 0, canDelay)
+  )
   const delays = tiers.flatMap(({ delayMs }) => (delayMs === undefined ? [] : [delayMs]))
   const decision = new TieredDecision(tiers)
   if (delays.length === 0) return decision

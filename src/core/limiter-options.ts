@@ -1,5 +1,5 @@
 import { AsyncPolicyLimiter } from './async-limiter.js'
-import type { AsyncCountersOptions, AsyncStore, OnStoreError } from './async-store.js'
+import type { AsyncBucketsOptions, AsyncStore } from './async-store.js'
 import { type Clock, monotonicClock } from './clock.js'
 import { type Duration, durationMs } from './duration.js'
 import { PolicyLimiter } from './limiter.js'
@@ -14,6 +14,7 @@ import {
   wholeNumber
 } from './policy.js'
 import type { Owner, Store } from './store.js'
+import type { OnStoreError } from './verdict.js'
 
 /** What limiters have beside their policies. */
 export interface LimiterSettings {
@@ -91,12 +92,12 @@ export function buildLimiter(
   if (isAsync(store)) {
     if (options.now !== undefined)
       throw badOption('now', options.now, "the store has a clock of its own, the server's; leave it out")
-    return new AsyncPolicyLimiter(policies, store.openAsync(asked))
+    return new AsyncPolicyLimiter(policies, store.openAsync(asked), asked)
   }
   if (typeof (store as Store | null)?.open !== 'function')
     throw badOption('store', store, 'give a store such as memoryStore()')
   const now = clockOf(options.now)
-  return new PolicyLimiter({ ...asked, counters: (store as Store).open(asked), now })
+  return new PolicyLimiter({ ...asked, buckets: (store as Store).open(asked), now })
 }
 
 function isAsync(store: unknown): store is AsyncStore {
@@ -107,7 +108,7 @@ function isAsync(store: unknown): store is AsyncStore {
 function askedOf(
   { countDenied, block, onStoreError, share, lease }: LimiterSettings,
   policies: readonly Policy[]
-): Omit<AsyncCountersOptions, 'policies' | 'named' | 'owner'> {
+): Omit<AsyncBucketsOptions, 'policies' | 'named' | 'owner'> {
   const asked = {
     countDenied: flag('countDenied', countDenied),
     blockMs: block === undefined ? 0 : durationMs('block', block),

@@ -45,6 +45,8 @@ export interface Policy extends Rule {
    * a burst never overstates the rate.
    */
   readonly quotaWindowMs: number
+  /** True where its strategy holds requests back. */
+  readonly shapes: boolean
 }
 
 /** The names of the options of one policy. */
@@ -114,14 +116,28 @@ export function withShare(policy: Policy, share: number): Policy {
   })
 }
 
-function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs'>): Policy {
-  const { strategy, limit, windowMs } = rule
+/** All policies are objects of one shape, whatever they leave out: else each that differs would slow all of them down. */
+function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 'shapes'>): Policy {
+  const { name, strategy, limit, windowMs, burst, align, delayAfter } = rule
   const capacity = strategy.capacity?.(rule) ?? limit
   strategy.validate?.({ ...rule, capacity })
   const quotaWindowMs = capacity === limit ? windowMs : divideUp(capacity * windowMs, limit)
-  const whole = { ...rule, capacity, quotaWindowMs }
-  const slots = wholeNumber(`slots of strategy '${strategy.name}'`, strategy.slots(whole), 0)
-  return Object.freeze({ ...whole, slots })
+  const slots = wholeNumber(`slots of strategy '${strategy.name}'`, strategy.slots({ ...rule, capacity }), 0)
+  const shapes = strategy.shapes === true
+  const own = {
+    name,
+    strategy,
+    limit,
+    windowMs,
+    capacity,
+    quotaWindowMs,
+    slots,
+    shapes,
+    burst,
+    align,
+    delayAfter
+  }
+  return Object.freeze(own) as Policy
 }
 
 /** Names for tiers that were given none: what they allow, `10-per-1s`. */

@@ -1,5 +1,7 @@
-import { type AsyncLimiter, AsyncPolicyLimiter, type Taken } from '../core/async-limiter.js'
+import type { AsyncLimiter } from '../core/async-limiter.js'
+import { decisionOf } from '../core/decision.js'
 import type { Limiter } from '../core/limiter.js'
+import type { Verdict } from '../core/verdict.js'
 import { clientAddress } from './client-address.js'
 import type { Port } from './host.js'
 import { type KeyReader, keyReader } from './key.js'
@@ -149,24 +151,20 @@ export class Gate<Req, Res> implements Recorder {
     cost: number
   ): Outcome | PromiseLike<Outcome> {
     const { limiter, policies } = rules
-    if (limiter instanceof AsyncPolicyLimiter) {
-      const asked = { recorder: this, request, response, limiter, policies, key, cost }
-      const taken = limiter.take(key, cost, policies)
-      return isPromiseLike(taken) ? taken.then((late) => this.#take(asked, late)) : this.#take(asked, taken)
-    }
-    const decidedAt = limiter.now()
-    const decision = limiter.take(key, cost, decidedAt, policies)
-    const parts = { recorder: this, request, response, limiter, policies, key, cost, decidedAt, decision }
-    return this.#settle(request, response, parts, limiter.wasBlocked)
+    const asked = { recorder: this, request, response, limiter, policies, key, cost }
+    const verdict = limiter.take(key, cost, policies)
+    return verdict instanceof Promise
+      ? verdict.then((late) => this.#take(asked, late))
+      : this.#take(asked, verdict)
   }
 
-  /** Goes on with what a store outside of the process answered. */
+  /** Goes on with what the store decided. */
   #take(
     asked: Omit<RecordParts, 'decidedAt' | 'decision'>,
-    { decision, at, isBlocked }: Taken
+    verdict: Verdict
   ): Outcome | PromiseLike<Outcome> {
-    const parts = { ...asked, decidedAt: at, decision }
-    return this.#settle(asked.request as Req, asked.response as Res, parts, isBlocked)
+    const parts = { ...asked, decidedAt: verdict.at, decision: decisionOf(verdict, true) }
+    return this.#settle(asked.request as Req, asked.response as Res, parts, verdict.isBlocked)
   }
 
   #settle(

@@ -1,9 +1,8 @@
 import { AsyncPolicyLimiter } from '../core/async-limiter.js'
-import type { Source } from '../core/async-store.js'
-import type { Decision } from '../core/decision.js'
-import type { Charged } from '../core/limiter.js'
+import { type Decision, decisionOf } from '../core/decision.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
+import type { Source, Verdict } from '../core/verdict.js'
 
 /** The gate that made a record, as the record sees it. */
 export interface Recorder {
@@ -13,6 +12,14 @@ export interface Recorder {
   readonly isSilent: boolean
   /** Writes the headers of the record's response anew, if they are not sent yet. */
   rewrite(record: RequestRateLimit): void
+}
+
+/** Units that a request was charged, to be given back if need be. */
+interface Charged {
+  readonly decision: Decision
+  readonly charged: number
+  /** When, ms on the clock of the limiter or its store. */
+  readonly at: number
 }
 
 /** What a record is made of. */
@@ -106,7 +113,7 @@ export class RequestRateLimit implements Decision {
    */
   charge(cost: number): void | Promise<void> {
     const { limiter, policies } = this.#parts
-    const charged = limiter.chargeAnyway(this.key, cost, policies)
+    const charged = limiter.charge(this.key, cost, policies)
     if (!(charged instanceof Promise)) return this.#add(charged)
     const added = charged.then((late) => this.#add(late))
     this.#pending = added
@@ -131,21 +138,21 @@ export class RequestRateLimit implements Decision {
     return given.some((late) => late !== undefined) ? Promise.all(given).then(() => undefined) : undefined
   }
 
-  #add(late: Charged): void {
+  #add(verdict: Verdict): void {
     if (!this.#decision.allowed) return
+    const { charged, at } = verdict
+    const decision = decisionOf(verdict, false)
     this.#late ??= []
     // Only what was left is charged, so no more than that may be given back.
-    if (late.charged > 0) this.#late.push(late)
-    this.#decision = late.decision
-    this.#at = late.at
+    if (charged > 0) this.#late.push({ decision, charged, at })
+    this.#decision = decision
+    this.#at = at
     this.#parts.recorder.rewrite(this)
   }
 
   #giveBack({ decision, charged, at }: Charged): void | Promise<void> {
     const { limiter, policies } = this.#parts
-    if (limiter instanceof AsyncPolicyLimiter)
-      return limiter.giveBack(this.key, charged, policies, { at, source: decision.source })
-    return limiter.giveBack(this.key, charged, policies, at)
+    return limiter.giveBack(this.key, charged, policies, { at, source: decision.source })
   }
 
   /** What a log or a response shows of it. */

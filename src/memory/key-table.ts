@@ -1,14 +1,18 @@
-import type { Tiers } from '../core/bucket.js'
+import { randomFillSync } from 'node:crypto'
+import type { Bucket } from '../core/bucket.js'
 import { HeadgateError } from '../core/errors.js'
-import { fingerprint } from './fingerprint.js'
+import { Fingerprint } from './fingerprint.js'
 import { Lull } from './lull.js'
 import type { Mover, Segment } from './segment.js'
 import { bytesPerKey, type IsSpent, Table } from './table.js'
 
+/** Drawn for each process. */
+const seed = randomFillSync(new Int32Array(4))
+
 const defaultMaxKeys = 1_000_000
 const defaultMaxBytes = 256 * 2 ** 20
 
-/** Entries that each new key looks at for one to reclaim: at least as many as it adds, so spent keys go. */
+/** Entries that each new key looks at for one to reclaim: at least as many as it adds, so idle keys go. */
 const sweepPerKey = 2
 
 /** Entries that a new key looks at when the table is full, before it is turned away. */
@@ -20,25 +24,25 @@ export class KeyTable {
   /** The most keys that it holds. */
   maxKeys: number
   /** The fingerprint of the key at hand. */
-  readonly print = new Int32Array(2)
-  /** The key itself: who comes once often comes again next (bench/decision.js, hot). */
-  #printed = ''
+  readonly print = new Fingerprint(seed)
   readonly #askedKeys: number | undefined
   readonly #isSpent: IsSpent
-  /** The same, and notes for the lull when it ends. */
+  readonly #isIdle: IsSpent
+  /** True for what is spent; of the rest the lull notes when it ends. */
   readonly #isOver: IsSpent
   /** Where a full table was looked at last, in the segment whose turn it is. */
-  #place = 0
+  #index = 0
   readonly #lull: Lull
 
   /** @param askedKeys the most keys, or undefined for the default bound on keys and bytes */
-  constructor(tiers: Tiers, askedKeys: number | undefined) {
+  constructor(bucket: Bucket, askedKeys: number | undefined) {
     this.#askedKeys = askedKeys
-    this.#isSpent = (cells, base) => tiers.isSpent(cells, base)
-    this.#lull = new Lull(tiers)
+    this.#isSpent = (cells, base) => bucket.isSpent(cells, base)
+    this.#isIdle = (cells, base) => bucket.isIdle(cells, base)
+    this.#lull = new Lull(bucket)
     this.#isOver = (cells, base) => this.#lull.isOver(cells, base)
-    this.maxKeys = this.#boundOf(tiers.slots)
-    this.table = new Table(tiers.slots, this.maxKeys)
+    this.maxKeys = this.#boundOf(bucket.slots)
+    this.table = new Table(bucket.slots, this.maxKeys)
   }
 
   /** The numbers of the key at hand, and of others. */
@@ -49,15 +53,12 @@ export class KeyTable {
   /** Where the numbers of a key begin in `cells`, or -1; it is then the key at hand. */
   find(key: string): number {
     const { print } = this
-    if (key !== this.#printed) {
-      fingerprint(key, print)
-      this.#printed = key
-    }
-    const place = this.table.find(print[0]!, print[1]!)
-    return place < 0 ? -1 : this.table.segment.baseOf(place)
+    print.of(key)
+    const index = this.table.find(print.low, print.high)
+    return index < 0 ? -1 : this.table.segment.baseOf(index)
   }
 
-  /** Gives the key at hand a place, and returns where its zeros begin in `cells`; -1 if the table is full. */
+  /** Adds the key at hand, and returns where its zeros begin in `cells`; -1 if the table is full. */
   admit(): number {
     const { table, print } = this
     if (table.used >= this.maxKeys && this.#lull.lasts) return -1
@@ -65,8 +66,7 @@ export class KeyTable {
     if (table.used >= this.maxKeys) this.#sweepFull()
     if (table.used >= this.maxKeys) return -1
     this.#lull.forget()
-    const place = table.insert(print[0]!, print[1]!, this.#isSpent)
-    return table.segment.baseOf(place)
+    return table.segment.baseOf(table.insert(print.low, print.high, this.#isIdle))
   }
 
   /** Notes that the key at hand owes less than it did. */
@@ -78,8 +78,8 @@ export class KeyTable {
   countOwing(): number {
     let owing = 0
     for (const segment of this.table.segments)
-      for (let place = 0; place < segment.size; place++)
-        if (segment.isUsed(place) && !this.#isSpent(segment.cells, segment.baseOf(place))) owing++
+      for (let index = 0; index < segment.size; index++)
+        if (segment.isUsed(index) && !this.#isSpent(segment.cells, segment.baseOf(index))) owing++
     return owing
   }
 
@@ -101,28 +101,28 @@ export class KeyTable {
     this.#lull.forget()
   }
 
-  /** Looks at a few places of the segment at hand, for what has nothing left to say. */
+  /** Looks at a few entries of the segment at hand, for what has nothing left to say. */
   #sweep(): void {
     const { segment } = this.table
-    for (let i = 0; i < sweepPerKey; i++) this.#reclaim(segment, segment.next(), this.#isSpent)
+    for (let i = 0; i < sweepPerKey; i++) this.#reclaim(segment, segment.next(), this.#isIdle)
   }
 
   /** The same for a newcomer that finds the table full: from neighbour to neighbour, as many are looked at (bench/flood.js). */
   #sweepFull(): void {
     const { table } = this
     for (let i = 0; i < sweepWhenFull; i++) {
-      if (this.#place >= table.turn.size) {
+      if (this.#index >= table.turn.size) {
         table.advance()
-        this.#place = 0
+        this.#index = 0
       }
-      if (this.#place === 0) this.#lull.enter(table.turns)
-      this.#reclaim(table.turn, this.#place++, this.#isOver)
+      if (this.#index === 0) this.#lull.enter(table.turns)
+      this.#reclaim(table.turn, this.#index++, this.#isOver)
     }
   }
 
-  #reclaim(segment: Segment, place: number, isSpent: IsSpent): void {
-    if (segment.isUsed(place) && isSpent(segment.cells, segment.baseOf(place)))
-      this.table.remove(segment, place)
+  #reclaim(segment: Segment, index: number, isSpent: IsSpent): void {
+    if (segment.isUsed(index) && isSpent(segment.cells, segment.baseOf(index)))
+      this.table.remove(segment, index)
   }
 
   #boundOf(slots: number): number {

@@ -1,7 +1,7 @@
-import type { Tiers } from '../core/bucket.js'
-import { Answer, answerSize } from '../core/decision.js'
+import type { Bucket } from '../core/bucket.js'
 import type { Tier } from '../core/tier.js'
-import { mix } from './fingerprint.js'
+import { Out, outSize } from '../core/verdict.js'
+import { type Fingerprint, mix } from './fingerprint.js'
 import type { Mover } from './segment.js'
 
 /** Rows of cells; each must be shared with keys that used much for a key to be judged too strictly. */
@@ -31,9 +31,9 @@ export class Overflow {
   readonly #width: number
   readonly #slots: number
   /** Where the cells of the key at hand begin, a row each. */
-  readonly #places = new Int32Array(rows)
-  /** What they answer at best, a policy each. */
-  readonly #best: readonly Float64Array[]
+  readonly #starts = new Int32Array(rows)
+  /** What the cells of the key at hand say at best, by tier: each cell is a bound on what the key used. */
+  readonly best: readonly Float64Array[]
   /** When the last cell of each policy has drained, on that policy's steady time. */
   readonly #drainedAt: Float64Array
 
@@ -41,47 +41,37 @@ export class Overflow {
     this.#slots = slots
     this.#width = width
     this.#cells = new Float64Array(rows * width * slots)
-    this.#best = Array.from({ length: policies }, () => new Float64Array(answerSize))
+    this.best = Array.from({ length: policies }, () => new Float64Array(outSize))
     this.#drainedAt = new Float64Array(policies)
   }
 
   /** False once every cell has drained. */
-  isActive({ all }: Tiers): boolean {
-    for (let i = 0; i < all.length; i++) if (all[i]!.steady.now < this.#drainedAt[i]!) return true
+  isActive({ tiers }: Bucket): boolean {
+    for (let i = 0; i < tiers.length; i++) if (tiers[i]!.steady.now < this.#drainedAt[i]!) return true
     return false
   }
 
   /** Copies into `state` the numbers of the cell under which a cost is admitted first, a policy each. */
-  load(low: number, high: number, cost: number, tiers: Tiers, state: Float64Array): void {
-    this.#find(low, high)
-    for (const [i, tier] of tiers.all.entries()) {
-      const laxest = this.#laxest(tier, this.#best[i]!, cost)
+  load(print: Fingerprint, cost: number, { tiers }: Bucket, state: Float64Array): void {
+    this.#find(print)
+    for (const [i, tier] of tiers.entries()) {
+      const laxest = this.#laxest(tier, this.best[i]!, cost)
       for (let slot = tier.offset; slot < tier.end; slot++) state[slot] = this.#cells[laxest + slot]!
     }
   }
 
-  /** What other cells answer better than the one that was loaded: each is an upper bound. */
-  relax(answers: readonly Float64Array[]): void {
-    for (let i = 0; i < answers.length; i++) {
-      const answer = answers[i]!
-      const best = this.#best[i]!
-      answer[Answer.remaining] = Math.max(answer[Answer.remaining]!, best[Answer.remaining]!)
-      answer[Answer.resetMs] = Math.min(answer[Answer.resetMs]!, best[Answer.resetMs]!)
-    }
-  }
-
   /** Raises the cells of a key to cover what was loaded, and was charged since; a strategy that cannot is charged in each. */
-  charge(low: number, high: number, cost: number, tiers: Tiers, state: Float64Array): void {
-    this.#find(low, high)
-    for (const [i, { policy, offset, steady }] of tiers.all.entries()) {
+  charge(print: Fingerprint, cost: number, { tiers }: Bucket, state: Float64Array): void {
+    this.#find(print)
+    for (const [i, { policy, offset, steady }] of tiers.entries()) {
       const { strategy } = policy
       const { now } = steady
       strategy.check(state, offset, policy, now, 1, scratch)
       for (let row = 0; row < rows; row++) {
-        const at = this.#places[row]! + offset
+        const at = this.#starts[row]! + offset
         if (strategy.cover) strategy.cover(this.#cells, at, state, offset, policy, now)
         else strategy.charge(this.#cells, at, policy, now, cost, scratch)
-        this.#drainedAt[i] = Math.max(this.#drainedAt[i]!, now + scratch[Answer.resetMs]!)
+        this.#drainedAt[i] = Math.max(this.#drainedAt[i]!, now + scratch[Out.resetMs]!)
       }
     }
   }
@@ -95,10 +85,10 @@ export class Overflow {
     return moved
   }
 
-  #find(low: number, high: number): void {
+  #find({ low, high }: Fingerprint): void {
     for (let row = 0; row < rows; row++) {
       const word = mix(low ^ Math.imul(high, 2 * row + 1)) >>> 0
-      this.#places[row] = (Math.floor((word / 2 ** 32) * this.#width) + row * this.#width) * this.#slots
+      this.#starts[row] = (Math.floor((word / 2 ** 32) * this.#width) + row * this.#width) * this.#slots
     }
   }
 
@@ -108,23 +98,23 @@ export class Overflow {
     let laxest = -1
     let wait = 0
     let left = 0
-    best[Answer.remaining] = 0
-    best[Answer.resetMs] = Number.POSITIVE_INFINITY
+    best[Out.remaining] = 0
+    best[Out.resetMs] = Number.POSITIVE_INFINITY
     for (let row = 0; row < rows; row++) {
-      const at = this.#places[row]!
+      const at = this.#starts[row]!
       policy.strategy.check(this.#cells, at + offset, policy, steady.now, asked, scratch)
-      const remaining = scratch[Answer.remaining]!
-      const retryAfterMs = scratch[Answer.retryAfterMs]!
+      const remaining = scratch[Out.remaining]!
+      const retryAfterMs = scratch[Out.retryAfterMs]!
       if (laxest < 0 || retryAfterMs < wait || (retryAfterMs === wait && remaining > left)) {
         laxest = at
         wait = retryAfterMs
         left = remaining
       }
-      best[Answer.remaining] = Math.max(best[Answer.remaining]!, remaining)
-      best[Answer.resetMs] = Math.min(best[Answer.resetMs]!, scratch[Answer.resetMs]!)
+      best[Out.remaining] = Math.max(best[Out.remaining]!, remaining)
+      best[Out.resetMs] = Math.min(best[Out.resetMs]!, scratch[Out.resetMs]!)
     }
     return laxest
   }
 }
 
-const scratch = new Float64Array(answerSize)
+const scratch = new Float64Array(outSize)

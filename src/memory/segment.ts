@@ -1,33 +1,33 @@
 /** Copies the numbers of one entry. */
 export type Mover = (from: Float64Array, at: number, to: Float64Array, target: number) => void
 
-/** The second word of a place whose entry was removed; the first is 0, as it is in no fingerprint. */
-const grave = 1
+/** The second word of an index whose entry was removed; the first is 0, as in no fingerprint. */
+const tombstone = 1
 
 /**
  * A part of a table: open addressing from 64-bit fingerprints to a few numbers each. Everything stands in one buffer:
- * an entry is its fingerprint (8 bytes) and its numbers (8 bytes each), so that a look-up touches one place.
- * Linear probing. Nothing moves on removal, so that a walk over the entries misses none: the place stays a stepping stone
- * for others until it is used again, or the segment is copied.
+ * an entry is its fingerprint (8 bytes) and its numbers (8 bytes each), so that a look-up touches
+ * one part of memory. Linear probing. Nothing moves on removal, so that the clock hand misses no entry: a tombstone keeps
+ * the way open to the entries behind it until its index is used again, or the segment is copied.
  */
 export class Segment {
-  /** The numbers; those of the entry at `place` begin at `place * stride + 1`. */
+  /** The numbers; those of the entry at `index` begin at `index * stride + 1`. */
   readonly cells: Float64Array
   /** Numbers an entry, its fingerprint included. */
   readonly stride: number
-  /** Places, used or not. */
+  /** How many indexes there are, used or not. */
   readonly size: number
   /** In how many of their lowest bits all fingerprints agree. */
   readonly depth: number
   /** Entries in use. */
   used = 0
-  /** Places that were used; they and the entries are always fewer than all. */
-  graves = 0
+  /** Indexes that were used; with the entries they are always fewer than all. */
+  tombstones = 0
   readonly #words: Int32Array
   readonly #wordStride: number
   readonly #scale: number
   #hand = 0
-  readonly #leap: number
+  readonly #handStep: number
 
   constructor(slots: number, size: number, depth: number) {
     this.stride = slots + 1
@@ -37,80 +37,80 @@ export class Segment {
     this.#words = new Int32Array(this.cells.buffer)
     this.#wordStride = this.stride * 2
     this.#scale = size / 2 ** 32
-    this.#leap = leapFor(size)
+    this.#handStep = stepFor(size)
   }
 
-  /** The place of a fingerprint, or -1. */
+  /** The index of a fingerprint, or -1. */
   find(low: number, high: number): number {
     const words = this.#words
     const step = this.#wordStride
-    let place = ((high >>> 0) * this.#scale) >>> 0
-    for (let at = place * step; ; at = place * step) {
+    let index = ((high >>> 0) * this.#scale) >>> 0
+    for (let at = index * step; ; at = index * step) {
       const first = words[at]!
       const second = words[at + 1]!
-      if (first === low && second === high) return place
+      if (first === low && second === high) return index
       if (first === 0 && second === 0) return -1
-      if (++place === this.size) place = 0
+      if (++index === this.size) index = 0
     }
   }
 
   /** Adds a fingerprint that is not there; its numbers are zeros. */
   insert(low: number, high: number): number {
-    let place = ((high >>> 0) * this.#scale) >>> 0
-    while (this.isUsed(place)) if (++place === this.size) place = 0
-    const at = place * this.#wordStride
-    if (this.#words[at + 1] === grave) this.graves--
+    let index = ((high >>> 0) * this.#scale) >>> 0
+    while (this.isUsed(index)) if (++index === this.size) index = 0
+    const at = index * this.#wordStride
+    if (this.#words[at + 1] === tombstone) this.tombstones--
     this.#words[at] = low
     this.#words[at + 1] = high
     this.used++
-    return place
+    return index
   }
 
-  isUsed(place: number): boolean {
-    return this.#words[place * this.#wordStride] !== 0
+  isUsed(index: number): boolean {
+    return this.#words[index * this.#wordStride] !== 0
   }
 
-  /** Where the numbers at a place begin. */
-  baseOf(place: number): number {
-    return place * this.stride + 1
+  /** Where the numbers at an index begin. */
+  baseOf(index: number): number {
+    return index * this.stride + 1
   }
 
-  /** Removes the entry at a place. */
-  remove(place: number): void {
-    this.cells.fill(0, place * this.stride, (place + 1) * this.stride)
-    this.#words[place * this.#wordStride + 1] = grave
+  /** Removes the entry at an index. */
+  remove(index: number): void {
+    this.cells.fill(0, index * this.stride, (index + 1) * this.stride)
+    this.#words[index * this.#wordStride + 1] = tombstone
     this.used--
-    this.graves++
+    this.tombstones++
   }
 
   /**
-   * The next place of a walk that comes to every one. It leaps: if it went from neighbour to neighbour, new entries
-   * would crowd the part that it has not come to.
+   * Moves the clock hand on, to every index in turn. Not from neighbour to neighbour: new entries would crowd the part
+   * that it has yet to come to.
    */
   next(): number {
-    const hand = this.#hand + this.#leap
+    const hand = this.#hand + this.#handStep
     this.#hand = hand < this.size ? hand : hand - this.size
     return this.#hand
   }
 
-  /** The word of the fingerprint at a place by which segments are told apart. */
-  lowAt(place: number): number {
-    return this.#words[place * this.#wordStride]!
+  /** The word of the fingerprint at an index by which segments are told apart. */
+  lowAt(index: number): number {
+    return this.#words[index * this.#wordStride]!
   }
 
-  /** Copies the entry at a place to another segment, its numbers by `move`. */
-  copy(place: number, to: Segment, move: Mover): void {
-    const at = place * this.#wordStride
+  /** Copies the entry at an index to another segment, its numbers by `move`. */
+  copy(index: number, to: Segment, move: Mover): void {
+    const at = index * this.#wordStride
     const target = to.insert(this.#words[at]!, this.#words[at + 1]!)
-    move(this.cells, this.baseOf(place), to.cells, to.baseOf(target))
+    move(this.cells, this.baseOf(index), to.cells, to.baseOf(target))
   }
 }
 
-/** A step of about the golden section of a segment, coprime to its size, so that it comes to every place. */
-function leapFor(size: number): number {
-  let leap = Math.max(1, Math.round(size * 0.618))
-  while (divisor(leap, size) !== 1) leap++
-  return leap
+/** A step of about the golden section of a segment, coprime to its size, so that the hand comes to every index. */
+function stepFor(size: number): number {
+  let step = Math.max(1, Math.round(size * 0.618))
+  while (divisor(step, size) !== 1) step++
+  return step
 }
 
 function divisor(a: number, b: number): number {

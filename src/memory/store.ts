@@ -1,8 +1,8 @@
 import { HeadgateError } from '../core/errors.js'
 import { badOption, checkNames } from '../core/options.js'
 import { type Policy, wholeNumber } from '../core/policy.js'
-import type { Counters, CountersOptions, Store } from '../core/store.js'
-import { MemoryCounters } from './counters.js'
+import type { Buckets, BucketsOptions, Store } from '../core/store.js'
+import { MemoryBuckets } from './buckets.js'
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -28,19 +28,19 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     throw badOption('options', options, 'give { maxKeys }, or nothing')
   checkNames(options, ['maxKeys'], 'memoryStore')
   const maxKeys = options.maxKeys === undefined ? undefined : wholeNumber('maxKeys', options.maxKeys, 1)
-  const shared = new Map<string, { policies: readonly Policy[]; counters: Counters }>()
+  const shared = new Map<string, { policies: readonly Policy[]; buckets: Buckets }>()
   return {
-    open({ policies, named }: CountersOptions): Counters {
-      if (!named) return new MemoryCounters(policies, maxKeys)
+    open({ policies, named }: BucketsOptions): Buckets {
+      if (!named) return new MemoryBuckets(policies, maxKeys)
       const names = JSON.stringify(policies.map((policy) => policy.name))
-      const held = shared.get(names) ?? { policies, counters: new MemoryCounters(policies, maxKeys) }
+      const held = shared.get(names) ?? { policies, buckets: new MemoryBuckets(policies, maxKeys) }
       if (!held.policies.every((policy, i) => decideAlike(policy, policies[i]!)))
         throw new HeadgateError(
           'HEADGATE_POLICY_CLASH',
           `This store already counts ${names} under another rule: give one of the two limiters another \`name\`.`
         )
       shared.set(names, held)
-      return held.counters
+      return held.buckets
     }
   }
 }

@@ -2,24 +2,24 @@ import { type Mover, Segment } from './segment.js'
 
 const firstSize = 128
 
-/** Entries, removed ones included, a place: above this a linear probe for an absent key grows long (about 8 steps here). */
+/** Entries and tombstones for each index: above this a linear probe for an absent key grows long (about 8 steps here). */
 const maxLoad = 0.75
 
-/** Places that a segment is given for each that it needs. */
+/** How many times the room that a segment needs it is given. */
 const growth = 1.25
 
 /** The size past which a segment is divided, so that no decision waits for more than this to be copied (bench/flood.js). */
 const maxSegmentBytes = 2 ** 18
 
-/** A segment has at least so many places, however large they are. */
-const fewestPlaces = 8
+/** A segment has at least so many indexes, however large its entries are. */
+const fewestIndexes = 8
 
 /** Bytes that a key takes at the most where there are many. */
 export function bytesPerKey(slots: number): number {
   return ((slots + 1) * 8 * growth) / maxLoad
 }
 
-/** True where the numbers at `base` have nothing left to say. */
+/** True where the numbers at `base` may be forgotten. */
 export type IsSpent = (cells: Float64Array, base: number) => boolean
 
 /**
@@ -33,21 +33,21 @@ export class Table {
   /** Entries in use. */
   used = 0
   readonly #slots: number
-  readonly #maxPlaces: number
+  readonly #maxSize: number
   readonly #move: Mover
-  /** By the lowest bits of a fingerprint; a segment that tells fewer of them apart stands in several places. */
+  /** By the lowest bits of a fingerprint; a segment that tells fewer of them apart is there several times. */
   #directory: Segment[]
   #mask = 0
   #turn = 0
 
   constructor(slots: number, maxKeys: number) {
     this.#slots = slots
-    this.#maxPlaces = Math.max(fewestPlaces, Math.floor(maxSegmentBytes / ((slots + 1) * 8)))
+    this.#maxSize = Math.max(fewestIndexes, Math.floor(maxSegmentBytes / ((slots + 1) * 8)))
     this.#move = (from, at, to, target) => {
       for (let slot = 0; slot < slots; slot++) to[target + slot] = from[at + slot]!
     }
     const most = Math.max(2, Math.ceil(maxKeys / maxLoad))
-    this.segment = new Segment(slots, Math.min(firstSize, this.#maxPlaces, most), 0)
+    this.segment = new Segment(slots, Math.min(firstSize, this.#maxSize, most), 0)
     this.#directory = [this.segment]
   }
 
@@ -56,14 +56,14 @@ export class Table {
     return new Set(this.#directory)
   }
 
-  /** The place of a fingerprint in its segment, which is then `segment`; or -1. */
+  /** The index of a fingerprint in its segment, which is then `segment`; or -1. */
   find(low: number, high: number): number {
     const segment = this.#directory[low & this.#mask]!
     if (segment !== this.segment) this.segment = segment
     return segment.find(low, high)
   }
 
-  /** Adds a fingerprint that was just looked for and is not there; its numbers are zeros. It may drop what is spent. */
+  /** Adds a fingerprint that was just looked for and is not there; its numbers are zeros. It may drop what `isSpent`. */
   insert(low: number, high: number, isSpent: IsSpent): number {
     if (isCrowded(this.segment)) this.#rebuild(low, isSpent)
     this.used++
@@ -85,30 +85,30 @@ export class Table {
     this.#turn++
   }
 
-  /** Removes the entry at a place. */
-  remove(segment: Segment, place: number): void {
-    segment.remove(place)
+  /** Removes the entry at an index. */
+  remove(segment: Segment, index: number): void {
+    segment.remove(index)
     this.used--
   }
 
   /** Removes what is spent, everywhere. */
   purge(isSpent: IsSpent): void {
     for (const segment of this.segments)
-      for (let place = 0; place < segment.size; place++)
-        if (segment.isUsed(place) && isSpent(segment.cells, segment.baseOf(place)))
-          this.remove(segment, place)
+      for (let index = 0; index < segment.size; index++)
+        if (segment.isUsed(index) && isSpent(segment.cells, segment.baseOf(index)))
+          this.remove(segment, index)
   }
 
   /** A table of the same entries, laid out anew by `move`. */
   widened(slots: number, maxKeys: number, move: Mover): Table {
     const wider = new Table(slots, maxKeys)
     for (const segment of this.segments)
-      for (let place = 0; place < segment.size; place++) {
-        if (!segment.isUsed(place)) continue
-        const low = segment.lowAt(place)
+      for (let index = 0; index < segment.size; index++) {
+        if (!segment.isUsed(index)) continue
+        const low = segment.lowAt(index)
         wider.find(low, 0)
         if (isCrowded(wider.segment)) wider.#rebuild(low, isNever)
-        segment.copy(place, wider.segment, move)
+        segment.copy(index, wider.segment, move)
         wider.used++
       }
     return wider
@@ -118,26 +118,26 @@ export class Table {
   #rebuild(low: number, isSpent: IsSpent): void {
     const { segment } = this
     const kept: number[] = []
-    for (let place = 0; place < segment.size; place++)
-      if (segment.isUsed(place) && !isSpent(segment.cells, segment.baseOf(place))) kept.push(place)
+    for (let index = 0; index < segment.size; index++)
+      if (segment.isUsed(index) && !isSpent(segment.cells, segment.baseOf(index))) kept.push(index)
     this.used += kept.length - segment.used
     const size = sizeFor(kept.length + 1)
     // Of entries that agree in far more bits than chance has them agree, a division would part none.
     const isDeep = 2 ** segment.depth > this.used
-    if (size <= this.#maxPlaces || isDeep) this.#replace(low, segment, kept, size)
+    if (size <= this.#maxSize || isDeep) this.#replace(low, segment, kept, size)
     else this.#divide(low, segment, kept)
     this.segment = this.#directory[low & this.#mask]!
   }
 
   #replace(low: number, segment: Segment, kept: readonly number[], size: number): void {
     const next = new Segment(this.#slots, size, segment.depth)
-    for (const place of kept) segment.copy(place, next, this.#move)
+    for (const index of kept) segment.copy(index, next, this.#move)
     this.#enter(next, low)
   }
 
   #divide(low: number, segment: Segment, kept: readonly number[]): void {
     const bit = 1 << segment.depth
-    const isUpper = (place: number) => (segment.lowAt(place) & bit) !== 0
+    const isUpper = (index: number) => (segment.lowAt(index) & bit) !== 0
     if (bit > this.#mask) {
       this.#directory = [...this.#directory, ...this.#directory]
       this.#mask = this.#mask * 2 + 1
@@ -145,20 +145,20 @@ export class Table {
     const upper = kept.filter(isUpper).length
     const zero = new Segment(this.#slots, sizeFor(kept.length - upper + 1), segment.depth + 1)
     const one = new Segment(this.#slots, sizeFor(upper + 1), segment.depth + 1)
-    for (const place of kept) segment.copy(place, isUpper(place) ? one : zero, this.#move)
+    for (const index of kept) segment.copy(index, isUpper(index) ? one : zero, this.#move)
     this.#enter(zero, low & ~bit)
     this.#enter(one, low | bit)
   }
 
-  /** Puts a segment where all that agree with `low` in its bits look for it. */
+  /** Enters a segment where all that agree with `low` in its bits look for it. */
   #enter(segment: Segment, low: number): void {
     const step = 1 << segment.depth
     for (let at = low & (step - 1); at < this.#directory.length; at += step) this.#directory[at] = segment
   }
 }
 
-function isCrowded({ used, graves, size }: Segment): boolean {
-  return used + graves + 1 > Math.min(size * maxLoad, size - 1)
+function isCrowded({ used, tombstones, size }: Segment): boolean {
+  return used + tombstones + 1 > Math.min(size * maxLoad, size - 1)
 }
 
 function sizeFor(keys: number): number {

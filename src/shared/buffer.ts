@@ -1,15 +1,15 @@
 import { randomFillSync } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
 import { badOption } from '../core/options.js'
-import type { Counters, CountersOptions } from '../core/store.js'
+import type { Buckets, BucketsOptions } from '../core/store.js'
+import { Fingerprint } from '../memory/fingerprint.js'
+import { SharedBuckets } from './buckets.js'
 import { bucketsFor, tableUnits } from './chain-table.js'
-import { KeyPrint } from './key-print.js'
 import { aligned, line, SharedMemory } from './memory.js'
 import { Names } from './names.js'
 import { mostThreads } from './records.js'
 import { Regions, regionListInts } from './regions.js'
 import { blockUnits } from './shared-blocks.js'
-import { SharedCounters } from './shared-counters.js'
 
 /** What a thread hands to another, by `workerData` or a message, for it to attach to the same store. */
 export interface SharedHandle {
@@ -33,7 +33,7 @@ const leastUnits = 2 ** 21
 
 /** Prepares a buffer. Pages that nothing is written to take no memory. */
 export function newBuffer(maxKeys: number, maxBytes: number | undefined): SharedArrayBuffer {
-  const shape = { maxKeys, slots: 2, buckets: bucketsFor(maxKeys, 1), hasCrowds: true }
+  const shape = { maxKeys, slots: 2, buckets: bucketsFor(maxKeys, 1), hasOverflow: true }
   const one = line + aligned(tableUnits(shape)) + aligned(blockUnits(maxKeys))
   const units =
     maxBytes === undefined ? Math.max(leastUnits, headUnits + usualLimiters * one) : Math.floor(maxBytes / 8)
@@ -51,10 +51,10 @@ export function newBuffer(maxKeys: number, maxBytes: number | undefined): Shared
 export class AttachedBuffer {
   readonly handle: SharedHandle
   readonly #memory: SharedMemory
-  readonly #print: KeyPrint
+  readonly #print: Fingerprint
   readonly #regions: Regions
   readonly #names = new Names()
-  readonly #opened = new Map<number, Counters>()
+  readonly #opened = new Map<number, Buckets>()
   readonly #maxKeys: number
 
   /** @throws HeadgateError `HEADGATE_BAD_OPTION` for what is no buffer of a shared store, `HEADGATE_STORE_FULL` */
@@ -71,17 +71,17 @@ export class AttachedBuffer {
       )
     }
     this.#maxKeys = ints[Head.maxKeys]!
-    this.#print = new KeyPrint(ints.slice(Head.seed, Head.seed + 4))
+    this.#print = new Fingerprint(ints.slice(Head.seed, Head.seed + 4))
     this.#regions = new Regions(this.#memory, Head.ints, this.#memory.words.length)
   }
 
-  open(options: CountersOptions): Counters {
+  open(options: BucketsOptions): Buckets {
     const { policies } = options
     const region = this.#names.claim(options, (identity) =>
       this.#regions.open(identity, policies, this.#maxKeys, headUnits)
     )
     const opened =
-      this.#opened.get(region.table) ?? new SharedCounters(this.#memory, region, policies, this.#print)
+      this.#opened.get(region.table) ?? new SharedBuckets(this.#memory, region, policies, this.#print)
     this.#opened.set(region.table, opened)
     return opened
   }

@@ -9,7 +9,7 @@ export interface TableShape {
   /** A power of two. */
   readonly buckets: number
   /** True where each bucket may have a record more, for all keys that have none. */
-  readonly hasCrowds: boolean
+  readonly hasOverflow: boolean
 }
 
 /** Fewer would make a chain of all keys of a small table. */
@@ -22,8 +22,8 @@ export function bucketsFor(maxKeys: number, load: number): number {
   return buckets
 }
 
-function recordsOf({ maxKeys, buckets, hasCrowds }: TableShape): number {
-  return maxKeys + spareRecords + (hasCrowds ? buckets : 0)
+function recordsOf({ maxKeys, buckets, hasOverflow }: TableShape): number {
+  return maxKeys + spareRecords + (hasOverflow ? buckets : 0)
 }
 
 /** Units that a table takes: a line for its pool, one for its count, its buckets, its records. All zeros is empty. */
@@ -104,7 +104,7 @@ export class ChainTable {
 
   /** Removes what a chain has found. */
   remove(chain: Chain): boolean {
-    const isKey = !chain.isCrowd(chain.found)
+    const isKey = !chain.isOverflow(chain.found)
     if (!chain.remove()) return false
     if (isKey) Atomics.sub(this.#memory.ints, this.#counter, 1)
     return true

@@ -19,12 +19,12 @@ export class Chain {
   /** The record that was looked for, or 0. */
   found = 0
   /** The record that stands for all keys without one of their own, or 0. Its fingerprint is 0. */
-  crowd = 0
+  overflow = 0
   /** Records that were passed. */
   length = 0
   #bucket = 0
   #word = 0n
-  #crowdAt = 0
+  #overflowAt = 0
   readonly #path = new Int32Array(longest)
   readonly #records: Records
 
@@ -42,7 +42,7 @@ export class Chain {
   find(low: number, high: number): void {
     const { ints } = this.#records.memory
     this.found = 0
-    this.crowd = 0
+    this.overflow = 0
     this.length = 0
     for (let at = recordOf(this.#word); at !== 0; ) {
       if (at < 0 || at > this.#records.count || this.length === longest) return
@@ -53,8 +53,8 @@ export class Chain {
         return
       }
       if (first === 0) {
-        this.crowd = at
-        this.#crowdAt = this.length
+        this.overflow = at
+        this.#overflowAt = this.length
       }
       this.#path[this.length++] = at
       at = ints[begin + 2]!
@@ -77,8 +77,8 @@ export class Chain {
     this.length = 0
   }
 
-  /** True for the crowd's. */
-  isCrowd(record: number): boolean {
+  /** True for the overflow's. */
+  isOverflow(record: number): boolean {
     return this.#records.memory.ints[2 * this.#records.unitOf(record)] === 0
   }
 
@@ -105,9 +105,9 @@ export class Chain {
     return this.#swap(this.found, this.length, this.#written(low, high, state))
   }
 
-  /** The same for the crowd's, after a look for a key that is not there. */
-  replaceCrowd(state: Float64Array): boolean {
-    return this.#swap(this.crowd, this.#crowdAt, this.#written(0, 0, state))
+  /** The same for the overflow's, after a look for a key that is not there. */
+  replaceOverflow(state: Float64Array): boolean {
+    return this.#swap(this.overflow, this.#overflowAt, this.#written(0, 0, state))
   }
 
   /** Adds a record. */

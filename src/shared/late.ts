@@ -1,6 +1,7 @@
 import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
-import type { Charge, Counters, CountersOptions, Verdict } from '../core/store.js'
+import type { Buckets, BucketsOptions } from '../core/store.js'
+import type { Action, Verdict } from '../core/verdict.js'
 import { AttachedBuffer, type SharedHandle } from './buffer.js'
 
 /** A buffer that is still on its way to this thread. */
@@ -39,28 +40,24 @@ export class LateBuffer {
     return this.attached.handle
   }
 
-  open(options: CountersOptions): Counters {
-    return this.#attached === null ? new LateCounters(this, options) : this.#attached.open(options)
+  open(options: BucketsOptions): Buckets {
+    return this.#attached === null ? new LateBuckets(this, options) : this.#attached.open(options)
   }
 }
 
-/** The counters of a limiter that was made before its store had come. */
-class LateCounters implements Counters {
+/** The buckets of a limiter that was made before its store had come. */
+class LateBuckets implements Buckets {
   readonly #buffer: LateBuffer
-  readonly #options: CountersOptions
-  #counters: Counters | null = null
+  readonly #options: BucketsOptions
+  #buckets: Buckets | null = null
 
-  constructor(buffer: LateBuffer, options: CountersOptions) {
+  constructor(buffer: LateBuffer, options: BucketsOptions) {
     this.#buffer = buffer
     this.#options = options
   }
 
-  get answers(): readonly Float64Array[] {
-    return this.#opened.answers
-  }
-
-  decide(key: string, cost: number, now: number, policies: readonly Policy[], charge: Charge): Verdict {
-    return this.#opened.decide(key, cost, now, policies, charge)
+  decide(action: Action, key: string, cost: number, now: number, policies: readonly Policy[]): Verdict {
+    return this.#opened.decide(action, key, cost, now, policies)
   }
 
   refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
@@ -79,8 +76,8 @@ class LateCounters implements Counters {
     return this.#opened.size(now)
   }
 
-  get #opened(): Counters {
-    this.#counters ??= this.#buffer.attached.open(this.#options)
-    return this.#counters
+  get #opened(): Buckets {
+    this.#buckets ??= this.#buffer.attached.open(this.#options)
+    return this.#buckets
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
 import { ruleOf, shownRules } from '../core/policy.js'
-import type { CountersOptions, Owner } from '../core/store.js'
+import type { BucketsOptions, Owner } from '../core/store.js'
 
 /** What tells a limiter's counters from others in every thread. */
 export interface Identity {
@@ -22,7 +22,7 @@ export class Names {
    * Opens what a limiter is to count in; the name is its own once that went well.
    * @throws HeadgateError `HEADGATE_POLICY_CLASH` where two limiters of this thread could not be told apart
    */
-  claim<T>({ policies, named, owner }: CountersOptions, open: (identity: Identity) => T): T {
+  claim<T>({ policies, named, owner }: BucketsOptions, open: (identity: Identity) => T): T {
     const names = policies.map(({ name }) => name)
     const rule = policies.map(ruleOf)
     const id = JSON.stringify(named ? [names] : [names, owner?.place ?? '', rule])

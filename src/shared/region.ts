@@ -31,7 +31,7 @@ export function regionOf(policies: readonly Policy[], maxKeys: number, begin: nu
   const slots = policies.map(slotsOf)
   const numbers = slots.reduce((sum, count) => sum + count, 0)
   if (numbers > mostNumbers) throw tooLarge(policies, numbers)
-  const shape = { maxKeys, slots: numbers, buckets: bucketsFor(maxKeys, 1), hasCrowds: true }
+  const shape = { maxKeys, slots: numbers, buckets: bucketsFor(maxKeys, 1), hasOverflow: true }
   const table = begin + policies.length * line
   const blocks = table + aligned(tableUnits(shape))
   const units = blocks + aligned(blockUnits(maxKeys)) - begin

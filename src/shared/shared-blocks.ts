@@ -1,6 +1,6 @@
 import { SteadyTime } from '../core/clock.js'
+import type { Fingerprint } from '../memory/fingerprint.js'
 import { bucketsFor, ChainTable, tableUnits } from './chain-table.js'
-import type { KeyPrint } from './key-print.js'
 import { line, type SharedMemory } from './memory.js'
 import { SharedTime } from './shared-time.js'
 
@@ -11,7 +11,7 @@ const sweepPerBlock = 8
 const sweepWhenFull = 64
 
 function shapeOf(maxKeys: number) {
-  return { maxKeys, slots: 1, buckets: bucketsFor(maxKeys, 4), hasCrowds: false }
+  return { maxKeys, slots: 1, buckets: bucketsFor(maxKeys, 4), hasOverflow: false }
 }
 
 /** Units that the blocks of a limiter take: a line for their time, and a table. */
@@ -32,7 +32,7 @@ export class SharedBlocks {
   }
 
   /** Takes a block, unless as many as there may be keys are in force. */
-  add(print: KeyPrint, blockMs: number, now: number): boolean {
+  add(print: Fingerprint, blockMs: number, now: number): boolean {
     const table = this.#table
     this.#sweep(sweepPerBlock, now)
     for (;;) {
@@ -55,7 +55,7 @@ export class SharedBlocks {
   }
 
   /** For how many ms more a key is denied; 0 if it is not. */
-  left(print: KeyPrint, now: number): number {
+  left(print: Fingerprint, now: number): number {
     if (this.#table.used === 0) return 0
     const { chain } = this.#table
     for (;;) {
@@ -72,7 +72,7 @@ export class SharedBlocks {
     return 0
   }
 
-  delete(print: KeyPrint): void {
+  delete(print: Fingerprint): void {
     const { chain } = this.#table
     if (this.#table.used === 0) return
     for (;;) {
@@ -84,7 +84,7 @@ export class SharedBlocks {
     this.#table.settle()
   }
 
-  #find(print: KeyPrint, now: number): number {
+  #find(print: Fingerprint, now: number): number {
     const { chain } = this.#table
     chain.open(this.#table.bucketOf(print.high))
     const time = this.#time.read(now)

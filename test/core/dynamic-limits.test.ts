@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { decisionOf } from '../../src/core/decision.js'
 import { buildLimiter } from '../../src/core/limiter-options.js'
 import type { PolicyOptions } from '../../src/core/policy.js'
 import { memoryStore } from '../../src/index.js'
@@ -139,7 +140,7 @@ describe.each(buckets)('%s with a limit of each request', (_, extra) => {
     const { limiter, take, at } = dynamic({ ...extra, limit: 1000, window: 60_000 })
     expect(take(10_000, 'key', 2, 2).remaining).toBe(0)
     at(10_100)
-    limiter.giveBack('key', 1, limiter.withLimits([2]), 10_100)
+    limiter.giveBack('key', 1, limiter.withLimits([2]), { at: 10_100 })
     expect(take(10_100, 'key', 1, 2)).toMatchObject({ allowed: true, remaining: 0 })
   })
 })
@@ -172,7 +173,8 @@ describe('limits of which one needs more room for every key', () => {
       { name: 'log', strategy: 'sliding-log', limit: 1, window: 1 }
     ]
     const limiter = buildLimiter({ limits: tiers, now: () => time }, memoryStore)
-    const take = (limits: readonly unknown[]) => limiter.take('key', 1, time, limiter.withLimits(limits))
+    const take = (limits: readonly unknown[]) =>
+      decisionOf(limiter.take('key', 1, limiter.withLimits(limits)), true)
     take([8, undefined])
     time = 1
     // Of the unit that was charged a third has come back at the rate of the limit of now, and one more is charged.

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { decisionOf } from '../../src/core/decision.js'
 import { buildLimiter } from '../../src/core/limiter-options.js'
 import { memoryStore } from '../../src/index.js'
 import { dynamic } from '../support/dynamic.js'
@@ -66,7 +67,7 @@ describe('a limit of each request', () => {
     const wide = limiter.withLimits([5000])
     for (let i = 0; i < 3; i++)
       try {
-        limiter.take('wide', 5000, 50_001, wide)
+        limiter.take('wide', 5000, wide)
       } catch (error) {
         expect(error).toMatchObject({ code: 'HEADGATE_BAD_LIMIT' })
       }
@@ -80,7 +81,7 @@ describe('a limit of each request', () => {
       { limit: 5, window: 9000, name: 'b', strategy: 'sliding-log' }
     ]
     const limiter = buildLimiter({ limits, now: () => 9000 }, memoryStore)
-    const take = (...own: unknown[]) => limiter.take('key', 1, 9000, limiter.withLimits(own))
+    const take = (...own: unknown[]) => decisionOf(limiter.take('key', 1, limiter.withLimits(own)), true)
     expect(take(1, undefined)).toMatchObject({ allowed: true, remaining: 0 })
     expect(take(1, 20).tiers.map((tier) => tier.remaining)).toEqual([0, 19])
     expect(take(0, 20)).toMatchObject({ allowed: false, limit: 0, retryAfterMs: Infinity })

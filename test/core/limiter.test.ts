@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { decisionOf } from '../../src/core/decision.js'
 import { buildLimiter } from '../../src/core/limiter-options.js'
 import { memoryStore } from '../../src/index.js'
 import { limiterOf, plain } from '../support/traces.js'
@@ -83,7 +84,10 @@ describe('a decision', () => {
 describe('units that are spent already', () => {
   it('are charged as far as anything is left, and the answer is no denial', () => {
     const limiter = buildLimiter({ limit: 5, window: 1000, now: () => T }, memoryStore)
-    const charge = (cost: number) => limiter.chargeAnyway('key', cost, limiter.policies)
+    const charge = (cost: number) => {
+      const verdict = limiter.charge('key', cost, limiter.policies)
+      return { decision: decisionOf(verdict, false), charged: verdict.charged, at: verdict.at }
+    }
     expect(charge(3)).toMatchObject({ decision: { allowed: true, remaining: 2 }, charged: 3, at: T })
     expect(charge(3)).toMatchObject({ decision: { allowed: true, remaining: 0 }, charged: 2, at: T })
     expect(charge(9)).toMatchObject({ decision: { allowed: true, remaining: 0 }, charged: 0, at: T })

@@ -1,13 +1,21 @@
 import { randomFillSync } from 'node:crypto'
-import { describe, expect, it, vi } from 'vitest'
-import { fingerprint } from '../../src/memory/fingerprint.js'
+import { describe, expect, it } from 'vitest'
+import { Fingerprint } from '../../src/memory/fingerprint.js'
 import { Table } from '../../src/memory/table.js'
 
-/** The function under another seed, as another process has it. */
-async function reseeded(): Promise<typeof fingerprint> {
-  vi.resetModules()
-  return (await import('../../src/memory/fingerprint.js')).fingerprint
+type Hash = (key: string, out: Int32Array) => void
+
+/** The function under a seed of its own, as each process has one. */
+function reseeded(): Hash {
+  const print = new Fingerprint(randomFillSync(new Int32Array(4)))
+  return (key, out) => {
+    print.of(key)
+    out[0] = print.low
+    out[1] = print.high
+  }
 }
+
+const fingerprint = reseeded()
 
 function printOf(key: string, of = fingerprint): bigint {
   const out = new Int32Array(2)

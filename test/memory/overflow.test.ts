@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { answerSize } from '../../src/core/decision.js'
+import { outSize } from '../../src/core/verdict.js'
 import { createLimiter, memoryStore } from '../../src/index.js'
 import { boundSuite, crowdStepSuite, crowdSuite, request } from '../store-suite/overflow-suite.js'
 import { limiterOf, policyNames, runs, smallPolicy } from '../support/traces.js'
@@ -118,7 +118,7 @@ describe.each(policyNames)('%s: a bucket that covers another', (name) => {
         const [policy] = createLimiter(options).policies
         const { strategy } = policy!
         if (strategy.cover === undefined) return
-        const out = new Float64Array(answerSize)
+        const out = new Float64Array(outSize)
         const bucketAfter = (trace: readonly (readonly [number, number])[]) => {
           const state = new Float64Array(policy!.slots)
           let now = T

@@ -42,7 +42,7 @@ function expectSame(table: Table, known: Map<string, { print: Print; numbers: nu
   }
   let used = 0
   for (const segment of table.segments) {
-    expect(segment.used + segment.graves).toBeLessThan(segment.size)
+    expect(segment.used + segment.tombstones).toBeLessThan(segment.size)
     for (let place = 0; place < segment.size; place++) {
       if (segment.isUsed(place)) used++
       else expect(numbersAt(segment, place)).toEqual([0, 0])

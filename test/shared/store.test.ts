@@ -137,15 +137,15 @@ describe('limiters of a shared store', () => {
     const [a, b] = [store, another(store)].map(
       (each) => createLimiter({ ...options, store: each }) as Varying
     )
-    a!.take('key', 1, now, a!.withLimits([1]))
+    a!.take('key', 1, a!.withLimits([1]))
     now += 500
     // Under ten a second it would owe nothing any more.
     b!.consume('other')
-    expect(a!.take('key', 1, now, a!.withLimits([1])).allowed).toBe(false)
+    expect(a!.take('key', 1, a!.withLimits([1])).isAllowed).toBe(false)
   })
 })
 
 type Varying = Limiter & {
   withLimits(limits: readonly unknown[]): Limiter['policies']
-  take(key: string, cost: number, now: number, policies: Limiter['policies']): { allowed: boolean }
+  take(key: string, cost: number, policies: Limiter['policies']): { isAllowed: boolean }
 }

@@ -1,5 +1,6 @@
-import { AsyncPolicyLimiter, type Taken } from '../../src/core/async-limiter.js'
+import { decisionOf } from '../../src/core/decision.js'
 import { type BuiltLimiter, buildLimiter, type LimiterOptions } from '../../src/core/limiter-options.js'
+import type { Verdict } from '../../src/core/verdict.js'
 import { type AsyncStore, type Clock, type Decision, memoryStore, type Store } from '../../src/index.js'
 
 /**
@@ -33,18 +34,27 @@ export function limiterIn({ store, clock }: ClockedStore, options: Suited): Buil
   return buildLimiter({ ...options, store, now } as LimiterOptions, memoryStore)
 }
 
+/** What a verdict says to those who asked. */
+export interface Told {
+  readonly decision: Decision
+  readonly at: number
+  readonly charged: number
+  readonly isBlocked: boolean
+}
+
+export function told(verdict: Verdict, canDelay: boolean): Told {
+  const { at, charged, isBlocked } = verdict
+  return { decision: decisionOf(verdict, canDelay), at, charged, isBlocked }
+}
+
 /** Decides a request under limits that were computed for it. */
 export async function takeUnder(
   limiter: BuiltLimiter,
   limits: readonly unknown[],
   key: string,
   cost: number
-): Promise<Taken> {
-  const policies = limiter.withLimits(limits)
-  if (limiter instanceof AsyncPolicyLimiter) return limiter.take(key, cost, policies)
-  const at = limiter.now()
-  const decision = limiter.take(key, cost, at, policies)
-  return { decision, at, isBlocked: limiter.wasBlocked }
+): Promise<Told> {
+  return told(await limiter.take(key, cost, limiter.withLimits(limits)), true)
 }
 
 /** Decides a request of `cost` units; 0 is a look. */

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
-import type { Taken } from '../../src/core/async-limiter.js'
 import type { BuiltLimiter } from '../../src/core/limiter-options.js'
 import type { Decision } from '../../src/index.js'
 import { anyStep, costOf, gapOf, plain, type Step } from '../support/traces.js'
-import { askFor, takeUnder } from './clocked-store.js'
+import { askFor, type Told, takeUnder, told } from './clocked-store.js'
 
 /** What can be done to a key, as often as it is to be drawn. */
 const kinds = [
@@ -127,7 +126,7 @@ export class Standing {
 export async function perform(
   limiter: BuiltLimiter,
   deed: Deed
-): Promise<Partial<Taken> & { decision: Decision }> {
+): Promise<Partial<Told> & { decision: Decision }> {
   const { key } = deed
   switch (deed.kind) {
     case 'ask':
@@ -135,7 +134,7 @@ export async function perform(
     case 'vary':
       return takeUnder(limiter, deed.limits.slice(0, limiter.policies.length), key, deed.cost)
     case 'spend':
-      return limiter.chargeAnyway(key, deed.cost, limiter.policies)
+      return told(await limiter.charge(key, deed.cost, limiter.policies), false)
     case 'refund':
       await limiter.refund(key, deed.cost, deed.chargedAt)
       break

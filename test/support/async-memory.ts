@@ -1,78 +1,43 @@
 import { setImmediate } from 'node:timers/promises'
-import type { AsyncCounters, AsyncCountersOptions, AsyncStore, Reading } from '../../src/core/async-store.js'
-import { Answer } from '../../src/core/decision.js'
+import type { AsyncBuckets, AsyncStore, Receipt } from '../../src/core/async-store.js'
 import type { Policy } from '../../src/core/policy.js'
-import { Charge, type Counters, Verdict } from '../../src/core/store.js'
+import type { Buckets } from '../../src/core/store.js'
+import type { Action, Verdict } from '../../src/core/verdict.js'
 import { type Clock, memoryStore } from '../../src/index.js'
 
 /** A memory store as one outside of the process: on a clock of its own, and with promises that take a while. */
 export function asyncMemory(now: Clock): AsyncStore {
   const store = memoryStore()
-  return { openAsync: (options) => new AsyncMemory(store.open(options), options, now) }
+  return { openAsync: (options) => new AsyncMemory(store.open(options), now) }
 }
 
-class AsyncMemory implements AsyncCounters {
-  readonly #counters: Counters
-  readonly #blockMs: number
-  readonly #charge: Charge
+class AsyncMemory implements AsyncBuckets {
+  readonly #buckets: Buckets
   readonly #now: Clock
 
-  constructor(counters: Counters, { blockMs, countDenied }: AsyncCountersOptions, now: Clock) {
-    this.#counters = counters
-    this.#blockMs = blockMs
-    this.#charge = countDenied ? Charge.always : Charge.admitted
+  constructor(buckets: Buckets, now: Clock) {
+    this.#buckets = buckets
     this.#now = now
   }
 
-  async take(key: string, cost: number, policies: readonly Policy[]): Promise<Reading> {
+  async decide(action: Action, key: string, cost: number, policies: readonly Policy[]): Promise<Verdict> {
     await setImmediate()
-    const verdict = this.#decide(key, cost, policies, this.#charge)
-    const wait = Math.max(...this.#counters.answers.map((answer) => answer[Answer.retryAfterMs]!))
-    if (verdict !== Verdict.denied || this.#blockMs === 0 || wait === Number.POSITIVE_INFINITY)
-      return this.#reading(verdict, verdict === Verdict.admitted ? cost : 0, policies)
-    this.#counters.block(key, Math.max(this.#blockMs, wait), this.#now())
-    return this.#reading(this.#decide(key, cost, policies, Charge.none), 0, policies)
+    const verdict = this.#buckets.decide(action, key, cost, this.#now(), policies)
+    return { ...verdict, out: Array.from(verdict.out) }
   }
 
-  async peek(key: string, policies: readonly Policy[]): Promise<Reading> {
+  async refund(key: string, cost: number, policies: readonly Policy[], { at }: Receipt): Promise<void> {
     await setImmediate()
-    return this.#reading(this.#decide(key, 1, policies, Charge.none), 0, policies)
-  }
-
-  async chargeAnyway(key: string, cost: number, policies: readonly Policy[]): Promise<Reading> {
-    await setImmediate()
-    this.#decide(key, cost, policies, Charge.none)
-    const left = this.#counters.answers.map((answer) => answer[Answer.remaining]!)
-    const verdict = this.#decide(key, cost, policies, Charge.always)
-    return this.#reading(verdict, Math.min(cost, ...left), policies)
-  }
-
-  async refund(
-    key: string,
-    cost: number,
-    policies: readonly Policy[],
-    { at }: { readonly at?: number | undefined }
-  ): Promise<void> {
-    await setImmediate()
-    this.#counters.refund(key, cost, this.#now(), policies, at ?? this.#now())
+    this.#buckets.refund(key, cost, this.#now(), policies, at ?? this.#now())
   }
 
   async reset(key: string): Promise<void> {
     await setImmediate()
-    this.#counters.reset(key)
+    this.#buckets.reset(key)
   }
 
   async block(key: string, blockMs: number): Promise<void> {
     await setImmediate()
-    this.#counters.block(key, blockMs, this.#now())
-  }
-
-  #decide(key: string, cost: number, policies: readonly Policy[], charge: Charge): Verdict {
-    return this.#counters.decide(key, cost, this.#now(), policies, charge)
-  }
-
-  #reading(verdict: Verdict, charged: number, policies: readonly Policy[]): Reading {
-    const answers = this.#counters.answers.flatMap((answer) => [...answer])
-    return { verdict, source: 'store', at: this.#now(), charged, policies, answers }
+    this.#buckets.block(key, blockMs, this.#now())
   }
 }

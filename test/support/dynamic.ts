@@ -1,3 +1,4 @@
+import { decisionOf } from '../../src/core/decision.js'
 import { buildLimiter } from '../../src/core/limiter-options.js'
 import type { PolicyOptions } from '../../src/core/policy.js'
 import { memoryStore } from '../../src/index.js'
@@ -10,7 +11,7 @@ export function dynamic(policy: PolicyOptions, settings: { countDenied?: boolean
   const limiter = buildLimiter({ ...policy, ...rest, store, now: () => time }, memoryStore)
   const take = (at: number, key: string | number, cost: number, limit: unknown) => {
     time = at
-    return limiter.take(key, cost, at, limiter.withLimits([limit]))
+    return decisionOf(limiter.take(key, cost, limiter.withLimits([limit])), true)
   }
   return {
     limiter,

@@ -1,35 +1,30 @@
-import type { Counters, CountersOptions, Store } from '../../../src/core/store.js'
+import type { Buckets, BucketsOptions, Store } from '../../../src/core/store.js'
 import { type SharedStore, sharedStore } from '../../../src/shared/index.js'
 
 /** A store whose every call goes to the other of two attachments, as two threads in turn would. */
 export function alternating(store: SharedStore): Store {
   const other = sharedStore({ from: structuredClone(store.handle) })
-  return { open: (options: CountersOptions) => new InTurn([store.open(options), other.open(options)]) }
+  return { open: (options: BucketsOptions) => new InTurn([store.open(options), other.open(options)]) }
 }
 
-class InTurn implements Counters {
-  readonly answers: readonly Float64Array[]
+class InTurn implements Buckets {
   #turn = 0
-  readonly #both: readonly [Counters, Counters]
+  readonly #both: readonly [Buckets, Buckets]
 
-  constructor(both: readonly [Counters, Counters]) {
+  constructor(both: readonly [Buckets, Buckets]) {
     this.#both = both
-    this.answers = both[0].answers.map((answer) => new Float64Array(answer))
   }
 
-  get #next(): Counters {
+  get #next(): Buckets {
     this.#turn = 1 - this.#turn
     return this.#both[this.#turn]!
   }
 
-  decide(...args: Parameters<Counters['decide']>) {
-    const counters = this.#next
-    const verdict = counters.decide(...args)
-    for (const [i, answer] of counters.answers.entries()) this.answers[i]!.set(answer)
-    return verdict
+  decide(...args: Parameters<Buckets['decide']>) {
+    return this.#next.decide(...args)
   }
 
-  refund(...args: Parameters<Counters['refund']>) {
+  refund(...args: Parameters<Buckets['refund']>) {
     this.#next.refund(...args)
   }
 
@@ -37,7 +32,7 @@ class InTurn implements Counters {
     this.#next.reset(key)
   }
 
-  block(...args: Parameters<Counters['block']>) {
+  block(...args: Parameters<Buckets['block']>) {
     return this.#next.block(...args)
   }
 

@@ -1,0 +1,46 @@
+import type { Policy } from './policy.js'
+
+/**
+ * The lowest limits that keys of one limiter were charged under, by tier. Under them keys owe for the longest time, so
+ * they tell when a key may be forgotten. They matter where limits are computed for each request.
+ */
+export class LowestLimits {
+  /** The policies with these limits; as the limiter was opened, until something is charged. */
+  policies: readonly Policy[]
+  readonly #isSeen: boolean[]
+  #last: readonly Policy[] | null = null
+
+  constructor(opened: readonly Policy[]) {
+    this.policies = opened
+    this.#isSeen = opened.map(() => false)
+  }
+
+  /** Takes the policies that a key is about to be charged under. True if that changes anything. */
+  see(policies: readonly Policy[]): boolean {
+    return policies !== this.#last && this.#compare(policies)
+  }
+
+  /** Takes one tier's policy. 0 and `Infinity` charge nobody. */
+  seeTier(tier: number, policy: Policy): boolean {
+    const { limit } = policy
+    if (limit === 0 || limit === Number.POSITIVE_INFINITY) return false
+    const known = this.policies[tier]!
+    const isLower = !this.#isSeen[tier] || limit < known.limit
+    this.#isSeen[tier] = true
+    if (!isLower || policy === known) return false
+    this.policies = this.policies.with(tier, policy)
+    return true
+  }
+
+  /** The lowest limit that was charged under; `Infinity` if none was. */
+  limitOf(tier: number): number {
+    return this.#isSeen[tier] ? this.policies[tier]!.limit : Number.POSITIVE_INFINITY
+  }
+
+  #compare(policies: readonly Policy[]): boolean {
+    this.#last = policies
+    let isChanged = false
+    for (let i = 0; i < policies.length; i++) if (this.seeTier(i, policies[i]!)) isChanged = true
+    return isChanged
+  }
+}

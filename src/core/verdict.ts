@@ -1,0 +1,53 @@
+import type { Policy } from './policy.js'
+
+/** What becomes of requests while the store fails. */
+export type OnStoreError = 'allow' | 'deny' | 'local'
+
+/**
+ * Where a decision comes from: the store itself; quota that was charged in it before (`lease`); an earlier denial of
+ * it (`cache`); or, while it failed, this process's own share (`local`), or nobody who counts (`allow`, `deny`).
+ */
+export type Source = 'store' | 'lease' | 'cache' | OnStoreError
+
+/** What the store is to do: look, charge what is admitted, charge what is spent already, or charge ahead of requests. */
+export type ActionKind = 'peek' | 'take' | 'charge' | 'lease'
+
+/** What a limiter asks for, with all that decides about it besides key, cost and time. */
+export interface Action {
+  readonly kind: ActionKind
+  /** Charge a denied request too, as far as anything is left. */
+  readonly countDenied: boolean
+  /** Block a key that is denied for so long at least, ms; 0 for not at all. */
+  readonly blockMs: number
+}
+
+/** Looks, and changes nothing. */
+export const peek: Action = { kind: 'peek', countDenied: false, blockMs: 0 }
+
+/** Charges units that are spent already, as far as anything is left. */
+export const charge: Action = { kind: 'charge', countDenied: false, blockMs: 0 }
+
+/** Where a strategy writes what it found: an array with these four numbers. */
+export const Out = { remaining: 0, retryAfterMs: 1, resetMs: 2, delayMs: 3 } as const
+
+/** How many numbers that is. */
+export const outSize = 4
+
+/**
+ * What a store decided about one key: the one shape in which every store answers. A store in the process gives the same
+ * object each time, so it must be read before the next decision.
+ */
+export interface Verdict {
+  readonly isAllowed: boolean
+  /** The key is blocked, whatever it owes. */
+  readonly isBlocked: boolean
+  /** Units that every tier was charged. */
+  readonly charged: number
+  /** The instant of the decision, ms on the clock that the store goes by. */
+  readonly at: number
+  readonly source: Source
+  /** The policies that decided, one for each tier. */
+  readonly policies: readonly Policy[]
+  /** What each tier's strategy wrote: `outSize` numbers for the first tier, then for the next. */
+  readonly out: ArrayLike<number>
+}

@@ -1,0 +1,144 @@
+import { Bucket, type Keeper } from '../core/bucket.js'
+import type { Policy } from '../core/policy.js'
+import type { Buckets } from '../core/store.js'
+import type { Action, Verdict } from '../core/verdict.js'
+import { Blocks } from './blocks.js'
+import { KeyTable } from './key-table.js'
+import { Overflow, overflowWidth } from './overflow.js'
+import type { Mover } from './segment.js'
+
+/** The buckets of one limiter in one table. */
+export class MemoryBuckets implements Buckets, Keeper {
+  readonly #bucket: Bucket
+  readonly #keys: KeyTable
+  /** The numbers of a key that is not in the table: zeros, or what the overflow holds of it. */
+  #fresh: Float64Array
+  #overflow: Overflow | null = null
+  #blocks: Blocks | null = null
+  /** True where the table has no room for the key at hand. */
+  #isFull = false
+
+  constructor(policies: readonly Policy[], maxKeys: number | undefined) {
+    this.#bucket = new Bucket(policies)
+    this.#keys = new KeyTable(this.#bucket, maxKeys)
+    this.#fresh = new Float64Array(this.#bucket.slots)
+  }
+
+  decide(action: Action, key: string, cost: number, now: number, policies: readonly Policy[]): Verdict {
+    const bucket = this.#bucket
+    bucket.setTime(now)
+    this.#use(policies)
+    const base = this.#keys.find(key)
+    const blockedMs = this.#blocks === null ? 0 : this.#blockedMs(key, now)
+    if (base < 0) this.#decideNew(action, cost, blockedMs)
+    else {
+      bucket.open(this.#keys.cells, base)
+      bucket.decide(action, cost, blockedMs, null)
+    }
+    if (bucket.penaltyMs > 0 && this.block(key, bucket.penaltyMs, now)) bucket.block(bucket.penaltyMs)
+    return bucket.verdict
+  }
+
+  refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
+    this.#bucket.setTime(now)
+    this.#use(policies)
+    const base = this.#keys.find(key)
+    if (base < 0) return
+    this.#bucket.open(this.#keys.cells, base)
+    this.#bucket.refund(cost, Math.max(0, now - chargedAt))
+    this.#keys.lightened()
+  }
+
+  reset(key: string): void {
+    this.#blocks?.delete(key)
+    const base = this.#keys.find(key)
+    // It stays in the table, so that it is not judged by the overflow, which knows nothing of resets.
+    if (base < 0) return
+    this.#keys.cells.fill(0, base, base + this.#bucket.slots)
+    this.#keys.lightened()
+  }
+
+  block(key: string, blockMs: number, now: number): boolean {
+    this.#blocks ??= new Blocks()
+    return this.#blocks.add(key, blockMs, now, this.#keys.maxKeys)
+  }
+
+  size(now: number): number {
+    this.#bucket.setTime(now)
+    return this.#keys.countOwing()
+  }
+
+  /** Adds the key at hand to the table, with what the overflow holds of it; or finds that there is no room. */
+  reserve(): true {
+    const base = this.#keys.admit()
+    this.#isFull = base < 0
+    if (base >= 0) {
+      const { cells } = this.#keys
+      if (this.#overflow !== null) cells.set(this.#fresh, base)
+      this.#bucket.open(cells, base)
+    }
+    this.#bucket.isShared = this.#isFull || this.#overflow !== null
+    return true
+  }
+
+  #decideNew(action: Action, cost: number, blockedMs: number): void {
+    const bucket = this.#bucket
+    bucket.open(this.#fresh, 0)
+    if (this.#overflow !== null) this.#openOverflow(this.#overflow, cost)
+    this.#isFull = false
+    bucket.decide(action, cost, blockedMs, this)
+    if (this.#isFull) this.#chargeOverflow(cost)
+  }
+
+  /** Opens what the overflow holds of the key at hand; once it has drained, it goes. */
+  #openOverflow(overflow: Overflow, cost: number): void {
+    const { print } = this.#keys
+    if (overflow.isActive(this.#bucket)) {
+      this.#bucket.useLowest()
+      overflow.load(print, cost, this.#bucket, this.#fresh)
+      this.#bucket.bounds = overflow.best
+    } else {
+      this.#overflow = null
+      this.#fresh.fill(0)
+    }
+  }
+
+  #chargeOverflow(cost: number): void {
+    const { print, maxKeys } = this.#keys
+    const { slots, tiers } = this.#bucket
+    this.#overflow ??= new Overflow(slots, overflowWidth(slots, maxKeys), tiers.length)
+    this.#overflow.charge(print, cost, this.#bucket, this.#fresh)
+  }
+
+  /** Takes other limits; a strategy that needs more slots for one gets them in every entry. */
+  #use(policies: readonly Policy[]): void {
+    const bucket = this.#bucket
+    if (policies === bucket.policies && policies === bucket.verdict.policies) return
+    const wider = bucket.widerFor(policies)
+    if (wider !== null) this.#widen(wider)
+    bucket.use(policies)
+  }
+
+  #widen(wider: readonly number[]): void {
+    const slots = wider.reduce((sum, count) => sum + count, 0)
+    const narrow = this.#bucket.tiers.map(({ offset, end }) => ({ offset, end }))
+    const move: Mover = (from, at, to, target) => {
+      let next = target
+      for (const [i, { offset, end }] of narrow.entries()) {
+        to.set(from.subarray(at + offset, at + end), next)
+        next += wider[i]!
+      }
+    }
+    this.#keys.widen(slots, move)
+    this.#overflow = this.#overflow?.movedTo(slots, move) ?? null
+    this.#fresh = new Float64Array(slots)
+    this.#bucket.layOut(wider)
+  }
+
+  #blockedMs(key: string, now: number): number {
+    const blocks = this.#blocks!
+    const blockedMs = blocks.left(key, now)
+    if (blocks.isEmpty) this.#blocks = null
+    return blockedMs
+  }
+}
