@@ -1,4 +1,5 @@
-import { addresses, contestants } from './contestants.js'
+import { likeAnApp } from './app.js'
+import { addresses, contestants, own } from './contestants.js'
 import {
   answer,
   fixed,
@@ -22,21 +23,35 @@ const times = 200_000
 const flags = ['--expose-gc', '--max-semi-space-size=256', '--min-semi-space-size=256']
 const rule = { limit: 1_000_000_000, window: 60_000 }
 const kept = new Array(16)
+const inApp = 'headgate in an app'
+const strategies = Object.fromEntries(
+  ['sliding-window', 'token-bucket', 'gcra'].map((strategy) => [
+    `headgate, ${strategy}`,
+    { strategy, limit: 1_000_000 }
+  ])
+)
 
 /** The inner path: no clock, no decision object, the answer in an array that is there already. */
 async function innerPath() {
   const { createLimiter, memoryStore } = await headgate()
   const { policies } = createLimiter(rule)
-  const counters = memoryStore().open({ policies, named: false })
+  const buckets = memoryStore().open({ policies, named: false })
   const now = Date.now()
-  const charge = 1
-  return (key) => counters.decide(key, 1, now, policies, charge)
+  const take = { kind: 'take', countDenied: false, blockMs: 0 }
+  return (key) => buckets.decide(take, key, 1, now, policies)
+}
+
+function hitOf(name, keys) {
+  if (name === 'inner path') return innerPath()
+  if (name === inApp) return likeAnApp().then(() => own(rule, keys))
+  if (name in strategies) return own({ ...rule, ...strategies[name] }, keys)
+  return contestants[name].make({ ...rule, keys })
 }
 
 async function work(name) {
   const { count, fresh } = addresses(1000)
   const keys = Array.from({ length: count }, (_, i) => fresh(i))
-  const hit = await (name === 'inner path' ? innerPath() : contestants[name].make({ ...rule, keys: count }))
+  const hit = await hitOf(name, count)
   const loop = () => {
     for (let i = 0; i < times; i++) kept[i & 15] = hit(keys[i % count])
   }
@@ -49,15 +64,20 @@ async function work(name) {
 }
 
 export async function run() {
-  const names = ['inner path', ...Object.keys(contestants)]
+  const names = ['inner path', inApp, ...Object.keys(strategies), ...Object.keys(contestants)]
   const found = await interleaved(names, rounds, (name) => inChild(import.meta.url, [name], flags))
   print({
     title: 'bytes allocated a decision',
     columns: ['', 'B'],
     rows: names.map((name) => [name, fixed(median(found[name]), 1)])
   })
+  const own = ['headgate', inApp, ...Object.keys(strategies)]
   return [
-    { what: 'bytes allocated by consume', found: Math.round(median(found.headgate)), target: 64 },
+    ...own.map((name) => ({
+      what: `bytes allocated by consume, ${name}`,
+      found: Math.round(median(found[name])),
+      target: 80
+    })),
     { what: 'bytes allocated on the inner path', found: Math.round(median(found['inner path'])), target: 0 }
   ]
 }

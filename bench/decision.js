@@ -1,3 +1,4 @@
+import { likeAnApp } from './app.js'
 import { addresses, contestants, idle, own } from './contestants.js'
 import {
   answer,
@@ -75,7 +76,21 @@ async function visit({ make, awaits }, count, limit) {
   return { first, held: await nsEach(run, hit, held, order), fresh: await nsEach(run, hit, fresh, order) }
 }
 
+/** Rates at which a key owes nothing by its next visit. */
+const paidBack = [10_000_000, 1_000_000_000]
+
 async function work(workload, name) {
+  if (workload === 'mixed') {
+    if (name === 'in an app') await likeAnApp()
+    const { held } = await visit({ make: ({ keys }) => own({ limit: 200, window: 60_000 }, keys) }, 10_000)
+    return { ns: held }
+  }
+  if (workload.startsWith('paid back')) {
+    const limit = Number(workload.slice('paid back '.length))
+    const rule = { strategy: name, limit, window: 3_600_000 }
+    const { held } = await visit({ make: ({ keys }) => own(rule, keys) }, 10_000)
+    return { ns: held }
+  }
   if (workload === 'strategy') {
     const rule = {
       strategy: name,
@@ -132,11 +147,47 @@ export async function run() {
     columns: ['', 'ns'],
     rows: strategies.map((name) => [name, fixed(median(each[name].map(({ ns }) => ns)))])
   })
-  return columns.map((column) => ({
+  const app = await ratios(
+    'mixed',
+    ['alone', 'in an app'],
+    'a fixed window, 10 k keys, alone and beside others'
+  )
+  const targets = columns.map((column) => ({
     what: `decision, ${column}: times ${rival}`,
     found: found.headgate[column].ofRival,
     target: column.startsWith('1 M') ? 1 / 1.3 : 1
   }))
+  targets.push({
+    what: 'decision beside ten limiters, 50 limits and all adapters',
+    found: app['in an app'],
+    target: 1.1
+  })
+  for (const limit of paidBack) {
+    const names = ['fixed-window', 'sliding-window', 'token-bucket', 'gcra']
+    const title = `${limit.toExponential()} an hour, 10 k keys that owe nothing by their next visit`
+    for (const [name, ratio] of Object.entries(await ratios(`paid back ${limit}`, names, title)))
+      targets.push({
+        what: `${name}, ${limit.toExponential()} an hour: times a fixed window`,
+        found: ratio,
+        target: 1.3
+      })
+  }
+  return targets
+}
+
+/** Each name's time as a multiple of the first's, round by round. */
+async function ratios(workload, names, title) {
+  const each = await interleaved(names, rounds, (name) => inChild(import.meta.url, [workload, name]))
+  const first = each[names[0]]
+  const found = Object.fromEntries(
+    names.map((name) => [name, median(each[name].map(({ ns }, i) => ns / first[i].ns))])
+  )
+  print({
+    title,
+    columns: ['', 'ns', 'times'],
+    rows: names.map((name) => [name, fixed(median(each[name].map(({ ns }) => ns))), fixed(found[name], 2)])
+  })
+  return found
 }
 
 if (isChild) answer(await work(process.argv[2], process.argv[3]))

@@ -105,13 +105,16 @@ export class Bucket {
     this.penaltyMs = 0
     verdict.isBlocked = false
     verdict.charged = 0
-    const isAllowed = this.#check(cost)
+    // One tier, in the place where it is kept, needs no look before it is charged.
+    const takes = kind === 'take' && keeper === null && blockedMs === 0 && !this.#hasOthers
+    const isAllowed = takes ? this.#first.take(this.#state, this.#base, cost) : this.#check(cost)
     if (this.bounds !== null) this.#relax(this.bounds)
     verdict.isAllowed = isAllowed
     if (blockedMs > 0) this.block(blockedMs)
     else if (isAllowed ? kind !== 'peek' : kind === 'charge' || action.countDenied) {
       if (keeper !== null && !keeper.reserve()) return false
-      if (isAllowed && kind !== 'lease') this.#charge(cost)
+      if (isAllowed && takes) this.#note(cost)
+      else if (isAllowed && kind !== 'lease') this.#charge(cost)
       else this.#chargeRare(kind === 'lease', isAllowed, cost, wanted)
       if (isAllowed && kind === 'take') return true
     }
@@ -219,10 +222,14 @@ export class Bucket {
     return isAllowed
   }
 
-  #charge(units: number): void {
+  #note(units: number): void {
     this.hasCharged = true
     this.verdict.charged = units
     this.lowest.see(this.verdict.policies)
+  }
+
+  #charge(units: number): void {
+    this.#note(units)
     if (this.isShared) for (const tier of this.tiers) tier.chargeShared(this.#state, this.#base, units)
     else {
       this.#first.charge(this.#state, this.#base, units)

@@ -23,6 +23,7 @@ const members = [
   'shapes',
   'check',
   'charge',
+  'take',
   'cover',
   'refund',
   'lua'
@@ -59,7 +60,7 @@ function checkStrategy(option: string, value: unknown): asserts value is Strateg
   for (const part of ['slots', 'check', 'charge'])
     if (typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'a strategy needs this function')
-  for (const part of ['capacity', 'validate', 'aligned', 'cover', 'refund'])
+  for (const part of ['capacity', 'validate', 'aligned', 'take', 'cover', 'refund'])
     if (strategy[part] !== undefined && typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'make it a function, or leave it out')
   if (strategy.lua !== undefined && typeof strategy.lua !== 'string')

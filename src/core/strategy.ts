@@ -23,7 +23,8 @@ export type RuleOption = 'burst' | 'align' | 'delayAfter'
  * - once `resetMs` has passed, a bucket answers as one of zeros does, under the same rule;
  * - under a lower limit (a limiter's may be a function of the request) the `resetMs` of a bucket is no shorter: a store
  *   keeps it until that has passed under the lowest limit seen when it was charged, and may forget it then;
- * - `check` writes nothing into `state`; `now` never goes back for a bucket; the same call gives the same answer.
+ * - `check` writes nothing into `state`; the same call gives the same answer. `now` never goes back for a bucket, except
+ *   that `check` may be asked whether the bucket owed anything a short while ago.
  */
 export interface Strategy {
   /** The name that policies know it by. */
@@ -50,6 +51,11 @@ export interface Strategy {
    * are after it (and `out[3]`, if it shapes).
    */
   charge(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): void
+  /**
+   * `check` and, where that admits, `charge` in one step, with what both write. For strategies that would compute the
+   * same twice; left out, the two are called.
+   */
+  take?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): boolean
   /**
    * Makes the bucket at `state[at]` answer no laxer, now and later, than the one at `other[from]` would. With it, what
    * judges the keys that a full store has no room for is charged no more than it must be (`src/memory/overflow.ts`).

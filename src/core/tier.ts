@@ -47,6 +47,17 @@ export class Tier {
     if (steady.lag > 0) out[Out.resetMs]! += steady.lag
   }
 
+  /** Checks, and charges what it admits. */
+  take(state: Float64Array, base: number, cost: number): boolean {
+    const { policy, steady } = this
+    const { strategy } = policy
+    if (strategy.take !== undefined && cost <= policy.capacity && steady.lag === 0)
+      return strategy.take(state, base + this.offset, policy, steady.now, cost, this.out)
+    if (!this.check(state, base, cost)) return false
+    this.charge(state, base, cost)
+    return true
+  }
+
   /** Charges a bucket that belongs, or belonged a moment ago, to several keys. */
   chargeShared(state: Float64Array, base: number, cost: number): void {
     const { policy, out, steady } = this

@@ -14,6 +14,18 @@ export function checkDebt(debt: number, rule: Rule, cost: number, out: Float64Ar
   return excess <= 0
 }
 
+/** The debt after a charge that is admitted, with the answers for it; -1 where it is not, with those for `debt`. */
+export function takeDebt(debt: number, rule: Rule, cost: number, out: Float64Array): number {
+  const owed = debt + cost * rule.windowMs
+  if (owed > rule.capacity * rule.windowMs) {
+    checkDebt(debt, rule, cost, out)
+    return -1
+  }
+  out[1] = 0
+  answerDebt(owed, rule, out)
+  return owed
+}
+
 /** The debt after a charge, never past full; answers for it. */
 export function chargeDebt(debt: number, rule: Rule, cost: number, out: Float64Array): number {
   const full = rule.capacity * rule.windowMs

@@ -1,6 +1,6 @@
 import { checkProduct } from '../exact.js'
 import type { Rule, Strategy } from '../strategy.js'
-import { chargeDebt, checkDebt, refundDebt, wholeMs } from './debt.js'
+import { chargeDebt, checkDebt, refundDebt, takeDebt, wholeMs } from './debt.js'
 
 /**
  * The generic cell rate algorithm (ITU-T I.371), in its virtual scheduling form.
@@ -21,6 +21,13 @@ export const gcra: Strategy = {
 
   charge(state, at, rule, now, cost, out) {
     setArrival(state, at, rule, now, chargeDebt(debtOf(state, at, rule, now), rule, cost, out))
+  },
+
+  take(state, at, rule, now, cost, out) {
+    const owed = takeDebt(debtOf(state, at, rule, now), rule, cost, out)
+    if (owed < 0) return false
+    setArrival(state, at, rule, now, owed)
+    return true
   },
 
   cover(state, at, other, from, rule, now) {

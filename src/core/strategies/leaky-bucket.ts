@@ -1,5 +1,5 @@
 import { divideUp } from '../exact.js'
-import type { Strategy } from '../strategy.js'
+import type { Rule, Strategy } from '../strategy.js'
 import { tokenBucket } from './token-bucket.js'
 
 /**
@@ -23,7 +23,19 @@ export const leakyBucket: Strategy = {
 
   charge(state, at, rule, now, cost, out) {
     tokenBucket.charge(state, at, rule, now, cost, out)
-    const queued = state[at]! - (cost + (rule.delayAfter ?? 0)) * rule.windowMs
-    out[3] = queued > 0 ? divideUp(queued, rule.limit) : 0
+    out[3] = delayOf(state[at]!, rule, cost)
+  },
+
+  take(state, at, rule, now, cost, out) {
+    out[3] = 0
+    if (!tokenBucket.take!(state, at, rule, now, cost, out)) return false
+    out[3] = delayOf(state[at]!, rule, cost)
+    return true
   }
+}
+
+/** How long a request waits for what was owed before it, when it has brought the debt to this. */
+function delayOf(debt: number, rule: Rule, cost: number): number {
+  const queued = debt - (cost + (rule.delayAfter ?? 0)) * rule.windowMs
+  return queued > 0 ? divideUp(queued, rule.limit) : 0
 }

@@ -1,6 +1,6 @@
 import { checkProduct } from '../exact.js'
 import type { Rule, Strategy } from '../strategy.js'
-import { chargeDebt, checkDebt, refundDebt } from './debt.js'
+import { chargeDebt, checkDebt, refundDebt, takeDebt } from './debt.js'
 
 /**
  * Promise: in any span of T ms at most `burst + limit · T / W` units; a burst at once, then a steady rate.
@@ -19,6 +19,14 @@ export const tokenBucket: Strategy = {
   charge(state, at, rule, now, cost, out) {
     state[at] = chargeDebt(debtOf(state, at, rule, now), rule, cost, out)
     state[at + 1] = now
+  },
+
+  take(state, at, rule, now, cost, out) {
+    const owed = takeDebt(debtOf(state, at, rule, now), rule, cost, out)
+    if (owed < 0) return false
+    state[at] = owed
+    state[at + 1] = now
+    return true
   },
 
   cover(state, at, other, from, rule, now) {
