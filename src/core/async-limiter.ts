@@ -8,8 +8,8 @@ import { PolicyVariants } from './variants.js'
 import { type Action, charge, peek, type Verdict } from './verdict.js'
 
 /**
- * Decides who is admitted, by a store outside the process. While the store fails, decisions are still made, as
- * `onStoreError` says: `decision.source` tells.
+ * Decides with a store outside the process. While that store fails, `onStoreError` decides; `decision.source` says
+ * which it was.
  */
 export interface AsyncLimiter {
   /** The validated policies, in the order of configuration. */
@@ -19,11 +19,11 @@ export interface AsyncLimiter {
    * @throws HeadgateError `HEADGATE_BAD_KEY`, `HEADGATE_BAD_COST`; never for a denial or a failure of the store
    */
   consume(key: Key, cost?: number): Promise<Decision>
-  /** What `consume(key)` would answer, without charging: `remaining` and `resetMs` are as they stand. */
+  /** What `consume(key)` would answer, without charging; `remaining` and `resetMs` are the current ones. */
   peek(key: Key): Promise<Decision>
   /**
-   * Gives back units, never above full. Units that were charged in a window that has ended are gone with it:
-   * `chargedAt` (ms on the store's clock; now if left out) says when they were.
+   * Gives units back, never more than the key owes. Units charged in a window that has ended are not given back:
+   * `chargedAt`, in ms on the store's clock, says when they were charged; now if left out.
    * @throws HeadgateError `HEADGATE_STORE_FAILED`
    */
   refund(key: Key, cost?: number, chargedAt?: number): Promise<void>
@@ -83,7 +83,7 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     return this.#buckets.decide(this.#take, keyText(key), checkCost(cost), policies)
   }
 
-  /** Charges units that are spent already, as far as anything is left. Counts as allowed. */
+  /** Charges units that have already been spent, up to what is left. Counts as allowed. */
   async charge(key: Key, cost: number, policies: readonly Policy[]): Promise<Verdict> {
     return this.#buckets.decide(charge, keyText(key), checkCost(cost), policies)
   }

@@ -17,7 +17,7 @@ export interface AsyncBucketsOptions extends BucketsOptions {
 
 /** A store outside the process: it answers with promises, by a clock of its own, and may fail. */
 export interface AsyncStore {
-  /** @throws HeadgateError for what it cannot count, or not apart from another limiter's */
+  /** @throws HeadgateError for policies that it cannot count, or cannot tell from another limiter's */
   openAsync(options: AsyncBucketsOptions): AsyncBuckets
 }
 
@@ -28,8 +28,8 @@ export interface Receipt {
 }
 
 /**
- * The buckets of one limiter in such a store. Keys, costs and times are as for `Buckets`. What decides never rejects
- * for a failure of the store; what changes a key by hand does, with `HEADGATE_STORE_FAILED`.
+ * The buckets of one limiter in such a store. Keys, costs and times are as for `Buckets`. Decisions never
+ * reject because the store failed; `refund`, `reset` and `block` do, with `HEADGATE_STORE_FAILED`.
  */
 export interface AsyncBuckets {
   /** Decides all tiers, and charges all or none. */

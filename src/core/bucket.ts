@@ -92,13 +92,13 @@ export class Bucket {
 
   /**
    * Decides about the key that was opened, at the time that was set, under the policies in use; and charges it as the
-   * action says. Everything else that may happen to it is told: `hasCharged`, `penaltyMs`.
+   * action says. What else is to be done is left in `hasCharged` and `penaltyMs`.
    * @param blockedMs how long the key is blocked, 0 if it is not
    * @param keeper null where the numbers are changed in the place where they are kept
-   * @param wanted what a lease would like to have charged
+   * @param wanted how many units a lease would like to have charged
    * @returns false if nothing was decided, as the keeper wants it done anew
    */
-  decide(action: Action, cost: number, blockedMs: number, keeper: Keeper | null, wanted = cost): boolean {
+  decide(action: Action, cost: number, blockedMs: number, keeper: Keeper | null, wanted?: number): boolean {
     const { verdict } = this
     const { kind } = action
     this.hasCharged = false
@@ -115,7 +115,7 @@ export class Bucket {
       if (keeper !== null && !keeper.reserve()) return false
       if (isAllowed && takes) this.#note(cost)
       else if (isAllowed && kind !== 'lease') this.#charge(cost)
-      else this.#chargeRare(kind === 'lease', isAllowed, cost, wanted)
+      else this.#chargeRare(isAllowed, cost, kind === 'lease' ? (wanted ?? cost) : cost)
       if (isAllowed && kind === 'take') return true
     }
     if (!verdict.isAllowed || kind === 'charge') this.#finish(action)
@@ -238,10 +238,10 @@ export class Bucket {
   }
 
   /** Charges for a lease as much as is wanted and left; or for what was denied, whatever is left. */
-  #chargeRare(isLease: boolean, isAllowed: boolean, cost: number, wanted: number): void {
+  #chargeRare(isAllowed: boolean, cost: number, wanted: number): void {
     const left = this.#least(Out.remaining)
     if (isAllowed) {
-      this.#charge(isLease ? Math.max(cost, Math.min(wanted, left)) : cost)
+      this.#charge(Math.max(cost, Math.min(wanted, left)))
       return
     }
     this.#charge(cost)

@@ -9,19 +9,19 @@ export interface Decision {
   readonly limit: number
   /** The largest cost that a request at this same instant, after this decision, would be admitted. */
   readonly remaining: number
-  /** 0 if allowed; otherwise the wait after which the same request is admitted, or `Infinity` if it never is. */
+  /** 0 if allowed; otherwise the milliseconds after which the same request is admitted, or `Infinity` if it never will be. */
   readonly retryAfterMs: number
-  /** The wait after which, with nothing in between, `remaining` is `limit` again. */
+  /** Milliseconds until `remaining` equals `limit` again if no request comes in between. */
   readonly resetMs: number
   /** How long a leaky bucket asks to hold this request back. Only strategies that shape traffic give it. */
   readonly delayMs?: number
-  /** The policy that decided: of several tiers, the one closest to its limit. Not an own property. */
+  /** The policy behind this decision; of several tiers, the one closest to its limit. Not an own property. */
   readonly policy: Policy
   /** Each tier's own decision, in the order of configuration. An own property only where there are several. */
   readonly tiers: readonly Decision[]
   /**
-   * Where the decision comes from: `'store'`, unless a store outside the process failed or was spared. Where nobody
-   * counted (`'allow'`, `'deny'`), `remaining` and `resetMs` are `NaN`. Not an own property.
+   * Where the decision comes from: `'store'`, unless a store outside the process failed or did not have to be asked.
+   * If nothing was counted (`'allow'`, `'deny'`), `remaining` and `resetMs` are `NaN`. Not an own property.
    */
   readonly source: Source
 }
@@ -132,7 +132,7 @@ type Standing = Pick<Decision, 'limit' | 'remaining' | 'allowed'> & {
 
 /**
  * The tier to report where only one can be: the least remaining; on a tie one that denied, then the longest
- * wait, then the order of configuration. Unlimited tiers are none; undefined where all are.
+ * wait, then the order of configuration. Skips unlimited tiers; undefined if all are unlimited.
  */
 export function tightest<T extends Standing>(tiers: readonly T[]): T | undefined {
   let best: T | undefined

@@ -1,6 +1,5 @@
 /**
- * Every error that headgate itself raises, by its stable code, with what it means.
- * A denial is never one of them: it is a value.
+ * Every error that headgate raises, by its stable code, with its meaning. Denials are not among them: they are values.
  */
 export const errorCodes = {
   HEADGATE_BAD_OPTION: 'An option has a value that cannot work; the message names option, value and fix.',

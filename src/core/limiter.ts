@@ -9,7 +9,7 @@ import type { Buckets } from './store.js'
 import { PolicyVariants } from './variants.js'
 import { type Action, charge, peek, type Verdict } from './verdict.js'
 
-/** Decides, synchronously, who is admitted. */
+/** Decides synchronously whether requests are admitted. */
 export interface Limiter {
   /** The validated policies, in the order of configuration. */
   readonly policies: readonly Policy[]
@@ -18,21 +18,21 @@ export interface Limiter {
    * @throws HeadgateError `HEADGATE_BAD_KEY`, `HEADGATE_BAD_COST`; never for a denial
    */
   consume(key: Key, cost?: number): Decision
-  /** What `consume(key)` would answer, without charging: `remaining` and `resetMs` are as they stand. */
+  /** What `consume(key)` would answer, without charging; `remaining` and `resetMs` are the current ones. */
   peek(key: Key): Decision
   /**
-   * Gives back units, never above full. Units that were charged in a window that has ended are gone with it:
-   * `chargedAt` (ms on the limiter's clock; now if left out) says when they were.
+   * Gives units back, never more than the key owes. Units charged in a window that has ended are not given back:
+   * `chargedAt`, in ms on the limiter's clock, says when they were charged; now if left out.
    */
   refund(key: Key, cost?: number, chargedAt?: number): void
   /** Forgets a key: its next request is its first. Lifts a block. */
   reset(key: Key): void
   /**
    * Denies a key for `duration`, ms or text; `Infinity` until `reset`. What it owes goes on being paid back.
-   * @throws HeadgateError `HEADGATE_STORE_FULL` where as many keys are blocked as the store keeps
+   * @throws HeadgateError `HEADGATE_STORE_FULL` if as many keys are blocked as the store may hold
    */
   block(key: Key, duration: Duration): void
-  /** How many keys owe something now. Walks the whole table: for tests and dashboards, not for each request. */
+  /** How many keys owe something now. Walks the whole table: use it in tests and dashboards, not per request. */
   size(): number
 }
 
@@ -95,7 +95,7 @@ export class PolicyLimiter implements Limiter {
     return this.#decide(this.#take, key, checkCost(cost), policies)
   }
 
-  /** Charges units that are spent already, as far as anything is left. Counts as allowed. */
+  /** Charges units that have already been spent, up to what is left. Counts as allowed. */
   charge(key: Key, cost: number, policies: readonly Policy[]): Verdict {
     return this.#decide(charge, key, checkCost(cost), policies)
   }

@@ -1,11 +1,11 @@
 import type { Policy } from './policy.js'
 import type { Action, Verdict } from './verdict.js'
 
-/** Whose buckets they are, where they are not shared by name. Two limiters of one owner may count together. */
+/** Who owns the buckets if they are not shared by name. Two limiters with the same owner may count together. */
 export interface Owner {
   /** False where the buckets are the owner's alone, whatever the policies are named. */
   readonly mayShare: boolean
-  /** What tells the owner from others in every process, such as the route that is limited. */
+  /** Identifies the owner in every process, such as the route that is limited. */
   readonly place?: string
 }
 
@@ -15,11 +15,11 @@ export interface BucketsOptions {
   readonly policies: readonly Policy[]
   /** True where every policy was named by the user: limiters of one store and name then share their buckets. */
   readonly named: boolean
-  /** Whose they are; the limiter's alone, if nothing is said. */
+  /** Who owns them; if left out, this limiter alone. */
   readonly owner?: Owner
 }
 
-/** Where state lives. A limiter opens its own buckets in it. */
+/** Where buckets live. Each limiter opens its own in it. */
 export interface Store {
   /** @throws HeadgateError `HEADGATE_POLICY_CLASH` where a name of this store already has another rule */
   open(options: BucketsOptions): Buckets
@@ -38,9 +38,9 @@ export interface Buckets {
   reset(key: string): void
   /**
    * Denies a key until `now + blockMs`, whatever its policies say; `Infinity` until it is reset. What it owes goes on
-   * being paid back. False if there are as many blocked keys as there may be keys, and it is not blocked.
+   * being paid back. Returns false, and blocks nothing, if as many keys are blocked as the store may hold.
    */
   block(key: string, blockMs: number, now: number): boolean
-  /** Keys that owe something at `now`, counted one by one: for tests and dashboards, not for each request. */
+  /** How many keys owe something at `now`. Counts them one by one, so use it in tests and dashboards, not per request. */
   size(now: number): number
 }

@@ -1,4 +1,4 @@
-/** The numbers that a strategy works with. */
+/** One policy, as its strategy sees it. */
 export interface Rule {
   /** Units per window. */
   readonly limit: number
@@ -11,7 +11,7 @@ export interface Rule {
   readonly delayAfter?: number
 }
 
-/** The options of a policy that not every strategy has a meaning for. */
+/** Policy options that only some strategies accept. */
 export type RuleOption = 'burst' | 'align' | 'delayAfter'
 
 /**
@@ -29,21 +29,21 @@ export type RuleOption = 'burst' | 'align' | 'delayAfter'
 export interface Strategy {
   /** The name that policies know it by. */
   readonly name: string
-  /** Which of the options `burst`, `align` and `delayAfter` it has a meaning for; none if left out. */
+  /** Which of `burst`, `align` and `delayAfter` it accepts; none if left out. */
   readonly accepts?: readonly RuleOption[]
-  /** How many numbers a key needs. */
+  /** How many slots each key needs. */
   slots(rule: Rule): number
   /** The largest cost that a fresh key is admitted; `rule.limit` if left out. */
   capacity?(rule: Omit<Rule, 'capacity'>): number
-  /** Refuses rules that its arithmetic cannot hold exactly, by throwing. */
+  /** Throws for rules that its arithmetic cannot represent exactly. */
   validate?(rule: Rule): void
-  /** True where its windows follow the clock (not the key), so that a stepped clock keeps their phase. */
+  /** True if its windows follow the clock rather than the key: then a step of the clock keeps their phase. */
   aligned?(rule: Rule): boolean
   /** True if it writes `out[3]`, a delay. */
   readonly shapes?: boolean
   /**
    * Would `cost` (1 to capacity) be admitted now? Writes `out[0]` remaining, `out[1]` the wait in ms (0 if
-   * admitted), `out[2]` ms until remaining is capacity; all as the bucket stands, before any charge.
+   * admitted), `out[2]` ms until remaining is capacity; all as the bucket is before any charge.
    */
   check(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): boolean
   /**
@@ -57,16 +57,16 @@ export interface Strategy {
    */
   take?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, out: Float64Array): boolean
   /**
-   * Makes the bucket at `state[at]` answer no laxer, now and later, than the one at `other[from]` would. With it, what
-   * judges the keys that a full store has no room for is charged no more than it must be (`src/memory/overflow.ts`).
+   * Makes the bucket at `state[at]` answer no laxer, now and later, than the one at `other[from]` would. It lets
+   * a full store charge the overflow no more than it must (`src/memory/overflow.ts`).
    */
   cover?(state: Float64Array, at: number, other: Float64Array, from: number, rule: Rule, now: number): void
-  /** Gives back up to `cost` units that were charged at `chargedAt`, never above full; a no-op if left out. */
+  /** Gives back up to `cost` units charged at `chargedAt`, never more than the key owes. If left out, refunds do nothing. */
   refund?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, chargedAt: number): void
   /**
-   * The same in Lua, for a Redis store to decide in one step: a chunk that returns `{ check, charge, refund }`, called
+   * The same strategy in Lua, so that Redis can decide in one step: a chunk that returns `{ check, charge, refund }`, called
    * as here but for `out`: `check` returns allowed, remaining, wait and reset, `charge` returns remaining, reset and
-   * delay. `at` is the place of the first number. Without it a Redis store decides here, by compare-and-swap.
+   * delay. `at` is the index of the first slot. Without it a Redis store decides here, by compare-and-swap.
    */
   readonly lua?: string
 }

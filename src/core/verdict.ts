@@ -1,11 +1,11 @@
 import type { Policy } from './policy.js'
 
-/** What becomes of requests while the store fails. */
+/** What to do with requests while the store fails. */
 export type OnStoreError = 'allow' | 'deny' | 'local'
 
 /**
- * Where a decision comes from: the store itself; quota that was charged in it before (`lease`); an earlier denial of
- * it (`cache`); or, while it failed, this process's own share (`local`), or nobody who counts (`allow`, `deny`).
+ * Where a decision comes from: the store itself (`store`); units leased from it earlier (`lease`); a denial it gave
+ * earlier (`cache`); or, while it failed, this process's share (`local`) or no count at all (`allow`, `deny`).
  */
 export type Source = 'store' | 'lease' | 'cache' | OnStoreError
 
@@ -15,7 +15,7 @@ export type ActionKind = 'peek' | 'take' | 'charge' | 'lease'
 /** What a limiter asks for, with all that decides about it besides key, cost and time. */
 export interface Action {
   readonly kind: ActionKind
-  /** Charge a denied request too, as far as anything is left. */
+  /** Charge a denied request too, up to what is left. */
   readonly countDenied: boolean
   /** Block a key that is denied for so long at least, ms; 0 for not at all. */
   readonly blockMs: number
@@ -24,7 +24,7 @@ export interface Action {
 /** Looks, and changes nothing. */
 export const peek: Action = { kind: 'peek', countDenied: false, blockMs: 0 }
 
-/** Charges units that are spent already, as far as anything is left. */
+/** Charges units that have already been spent, up to what is left. */
 export const charge: Action = { kind: 'charge', countDenied: false, blockMs: 0 }
 
 /** Where a strategy writes what it found: an array with these four numbers. */

@@ -7,7 +7,7 @@ import { memoryStore } from './store.js'
 
 /**
  * A limiter of one policy, or of several (`limits`) that are decided together. With the memory store, which is
- * the default, every method answers at once, with plain values; with one outside of the process, with promises.
+ * the default, every method returns plain values; with a store outside the process, promises.
  * @example
  * const limiter = createLimiter({ limit: 100, window: '1m' })
  * if (!limiter.consume('user:7').allowed) reject()

@@ -7,9 +7,9 @@ import { MemoryBuckets } from './buckets.js'
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * The most keys that one limiter keeps, its share of the memory bound. The default is 1 000 000, or as many as
-   * fit 256 MiB where a key takes more than 268 bytes (a long sliding log does). Room is taken as keys come; what judges
-   * the keys beyond it takes up to three fifths more, once there are any.
+   * The maximum number of keys that each limiter keeps. The default is 1 000 000, or as many as fit 256 MiB if a key
+   * takes more than 268 bytes, as in a long sliding log. Memory is allocated as keys arrive. The overflow, which judges
+   * keys beyond the maximum, takes up to three fifths more once it is needed.
    */
   readonly maxKeys?: number | undefined
 }

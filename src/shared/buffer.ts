@@ -17,10 +17,10 @@ export interface SharedHandle {
   readonly buffer: SharedArrayBuffer
 }
 
-/** Says that a buffer is prepared, and how: written last. */
+/** Marks a prepared buffer and its format; written last. */
 const magic = 0x68670001
 
-/** The whole numbers at the begin of a buffer. */
+/** The whole numbers at the beginning of a buffer. */
 const Head = { magic: 0, attached: 1, maxKeys: 2, seed: 4, ints: 16 } as const
 
 const headUnits = aligned((Head.ints + regionListInts) / 2)
@@ -47,7 +47,7 @@ export function newBuffer(maxKeys: number, maxBytes: number | undefined): Shared
   return buffer
 }
 
-/** A thread's hand on a buffer. */
+/** A buffer, as one thread is attached to it. */
 export class AttachedBuffer {
   readonly handle: SharedHandle
   readonly #memory: SharedMemory

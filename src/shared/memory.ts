@@ -11,10 +11,10 @@ export class SharedMemory {
   }
 }
 
-/** Places are counted in units of 8 bytes; this many are a cache line. */
+/** Indexes count units of 8 bytes; this many are a cache line. */
 export const line = 8
 
-/** A place at the begin of a cache line. */
+/** The next index that begins a cache line. */
 export function aligned(place: number): number {
   return Math.ceil(place / line) * line
 }

@@ -6,11 +6,11 @@ import { LateBuffer } from './late.js'
 
 /** Options of `sharedStore` in the thread that makes the store. */
 export interface SharedStoreOptions {
-  /** The most keys that each of its limiters keeps; 100 000 if left out. */
+  /** The maximum number of keys per limiter; 100 000 if left out. */
   readonly maxKeys?: number | undefined
   /**
-   * The bytes that its limiters share. The default has room for four of one policy, and is 16 MiB at least. What is not
-   * used takes no memory.
+   * The bytes that its limiters share. The default has room for four of one policy, and is 16 MiB at least. Pages
+   * that are never written take no memory.
    */
   readonly maxBytes?: number | undefined
 }
@@ -23,17 +23,17 @@ export interface SharedStoreSource {
 
 /** A store in memory that worker threads share. */
 export interface SharedStore extends Store {
-  /** What other threads attach by: pass it on by `workerData` or in a message. */
+  /** Other threads attach with it: pass it in `workerData` or in a message. */
   readonly handle: SharedHandle
 }
 
 const defaultMaxKeys = 100_000
 
-/** What places in a buffer are counted in must stay whole numbers of 32 bits. */
+/** Indexes into the buffer must fit 32 bits. */
 const mostKeys = 2 ** 27
 
 /**
- * The same limits for all worker threads of a process, exactly, without locks, answered at once. One thread makes the
+ * The same limits for all worker threads of a process: exact, lock-free and synchronous. One thread makes the
  * store, the others attach to it by its `handle`. Limiters are matched by the names and rules of their policies.
  * @example
  * const store = sharedStore({ maxKeys: 100_000 })

@@ -6,8 +6,8 @@ import { chargeDebt, checkDebt, refundDebt, takeDebt, wholeMs } from './debt.js'
  * The generic cell rate algorithm (ITU-T I.371), in its virtual scheduling form.
  * Promise: the same decisions as a token bucket.
  * State: the theoretical arrival time, the instant at which all that was admitted is paid back. As a number of
- * ms with a fraction it does not fit one double exactly (the ms alone take 41 bits), so whole ms and the
- * fraction, in 1/limit ms, have a place each.
+ * ms with a fraction it does not fit one double exactly (the ms alone take 41 bits), so the whole ms and
+ * the fraction (in 1/limit ms) have a slot each.
  * Weakness: as the token bucket's. A key whose limit changes keeps the time that it owes, not the units.
  */
 export const gcra: Strategy = {

@@ -4,7 +4,7 @@ import type { Rule, Strategy } from '../strategy.js'
  * Promise: at most `limit` units in every window that ends at any instant, exactly.
  * State: `limit + 3` numbers, `[head, count, size, times…]`: a ring of the instants of the last units, oldest at
  * `head`. `size` is the ring's own length, so that a key whose limit grows keeps its log.
- * Weakness: eight bytes a unit of the limit, a key.
+ * Weakness: eight bytes per unit of the limit, for every key.
  */
 export const slidingLog: Strategy = {
   name: 'sliding-log',
@@ -36,7 +36,7 @@ export const slidingLog: Strategy = {
     let end = count
     while (end > 0 && timeAt(state, at, end - 1) > chargedAt) end--
     const given = Math.min(cost, end)
-    for (let i = end; i < count; i++) state[placeOf(state, at, i - given)] = timeAt(state, at, i)
+    for (let i = end; i < count; i++) state[slotOf(state, at, i - given)] = timeAt(state, at, i)
     state[at + 1] = count - given
   }
 }
@@ -44,14 +44,14 @@ export const slidingLog: Strategy = {
 /** Where the times begin. */
 const times = 3
 
-function placeOf(state: Float64Array, at: number, index: number): number {
-  const place = state[at]! + index
-  return at + times + (place < state[at + 2]! ? place : place - state[at + 2]!)
+function slotOf(state: Float64Array, at: number, index: number): number {
+  const ring = state[at]! + index
+  return at + times + (ring < state[at + 2]! ? ring : ring - state[at + 2]!)
 }
 
 /** The instant of the `index`-th oldest unit. */
 function timeAt(state: Float64Array, at: number, index: number): number {
-  return state[placeOf(state, at, index)]!
+  return state[slotOf(state, at, index)]!
 }
 
 /** How many of the oldest units have left the window, by bisection. */
@@ -78,10 +78,10 @@ function drop(state: Float64Array, at: number, units: number): void {
 function append(state: Float64Array, at: number, now: number): void {
   const count = state[at + 1]!
   state[at + 1] = count + 1
-  state[placeOf(state, at, count)] = now
+  state[slotOf(state, at, count)] = now
 }
 
-/** Lays the ring out anew, oldest first, in `size` places. */
+/** Lays the ring out anew, oldest first, in `size` slots. */
 function widen(state: Float64Array, at: number, size: number): void {
   const held = Float64Array.from({ length: state[at + 1]! }, (_, i) => timeAt(state, at, i))
   state[at] = 0
