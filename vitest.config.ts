@@ -1,16 +1,23 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
-import { luaText } from './tsdown.plugins.js'
 
 const redis = 'test/redis/**/*.test.ts'
+const packaging = 'test/packaging/**/*.test.ts'
 /** Those of Redis that no neighbour can make late: their stores have a deadline of seconds, and no server fails. */
 const patientRedis = 'test/redis/{behaviour-*,custom,differential,lease-bound,store-suite,vectors}.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
 const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/memory/memory.test.ts']
 
+/** Imports files of Lua as their text, as `loader` does in tsdown.config.ts. */
+const luaText = {
+  name: 'lua-text',
+  transform: (code: string, id: string) =>
+    id.endsWith('.lua') ? `export default ${JSON.stringify(code)}` : undefined
+}
+
 export default defineConfig({
-  plugins: [luaText()],
+  plugins: [luaText],
   test: {
     testTimeout: 20_000,
     // Two even on two cores, as files often wait for npm, a compiler or a socket.
@@ -21,7 +28,15 @@ export default defineConfig({
         test: {
           name: 'headgate',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, redis, ...timed]
+          exclude: [...configDefaults.exclude, redis, packaging, ...timed]
+        }
+      },
+      {
+        extends: true,
+        test: {
+          name: 'packaging',
+          include: [packaging],
+          globalSetup: 'test/packaging/global-setup.ts'
         }
       },
       onNest(10, 'fastify'),

@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import type {
   FastifyInstance,
   FastifyReply,
@@ -10,6 +9,8 @@ import { HeadgateError } from '../core/errors.js'
 import type { Gate, Next } from '../http/gate.js'
 import { warn } from '../http/warnings.js'
 import type { LimitHook, RouteLimit } from './options.js'
+
+const { channel } = process.getBuiltinModule('node:diagnostics_channel')
 
 export type FastifyGate = Gate<FastifyRequest, FastifyReply>
 

@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
 import { badOption, shown } from '../core/options.js'
 import { addressKey } from './address.js'
 import { gather, isPromiseLike } from './promise.js'
+
+const { createHash } = process.getBuiltinModule('node:crypto')
 
 /** Who is charged: a value, or something that a request tells. */
 export type KeySpec<Req> = 'ip' | 'user' | `header:${string}` | KeyFunction<Req> | readonly KeySpec<Req>[]

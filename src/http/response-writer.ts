@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto'
 import { badOption } from '../core/options.js'
 import { type Denial, type DenialKind, denialBody } from './denial.js'
 import { exposeHeaders, type Quota, retryAfterSeconds } from './headers/index.js'
@@ -6,6 +5,8 @@ import type { Port } from './host.js'
 import type { GatePlan } from './options.js'
 import { isPromiseLike } from './promise.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
+
+const { createHmac } = process.getBuiltinModule('node:crypto')
 
 /** Bytes of the keyed hash that a partition key shows: too many to guess, too few to be worth a look-up table. */
 const partitionKeyBytes = 12

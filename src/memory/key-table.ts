@@ -1,10 +1,11 @@
-import { randomFillSync } from 'node:crypto'
 import type { Bucket } from '../core/bucket.js'
 import { HeadgateError } from '../core/errors.js'
 import { Fingerprint } from './fingerprint.js'
 import { Lull } from './lull.js'
 import type { Mover, Segment } from './segment.js'
 import { bytesPerKey, type IsSpent, Table } from './table.js'
+
+const { randomFillSync } = process.getBuiltinModule('node:crypto')
 
 /** Drawn for each process. */
 const seed = randomFillSync(new Int32Array(4))

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+const { createHash } = process.getBuiltinModule('node:crypto')
 
 /** Characters of a key that are kept as they are; longer ones are hashed. */
 const longestTag = 128

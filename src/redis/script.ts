@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { Policy } from '../core/policy.js'
 import type { Strategy } from '../core/strategy.js'
 import { scriptOf } from './lua-script.js'
 import { hasTwin, twinsOf } from './lua-strategies.js'
+
+const { createHash } = process.getBuiltinModule('node:crypto')
 
 /** A script, and the SHA-1 that servers know it by. */
 export interface Script {

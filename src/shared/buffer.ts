@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
 import { badOption } from '../core/options.js'
 import type { Buckets, BucketsOptions } from '../core/store.js'
@@ -10,6 +9,8 @@ import { Names } from './names.js'
 import { mostThreads } from './records.js'
 import { Regions, regionListInts } from './regions.js'
 import { blockUnits } from './shared-blocks.js'
+
+const { randomFillSync } = process.getBuiltinModule('node:crypto')
 
 /** What a thread hands to another, by `workerData` or a message, for it to attach to the same store. */
 export interface SharedHandle {

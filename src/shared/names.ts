@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto'
 import { HeadgateError } from '../core/errors.js'
 import { ruleOf, shownRules } from '../core/policy.js'
 import type { BucketsOptions, Owner } from '../core/store.js'
+
+const { createHash } = process.getBuiltinModule('node:crypto')
 
 /** What tells a limiter's counters from others in every thread. */
 export interface Identity {

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../..')
 const left = ['node_modules', 'dist', '.git', 'coverage']
 const builds = join(root, 'node_modules/.cache/headgate-builds')
 /** All that a build is made of. */
-const ingredients = ['src', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsdown.config.ts']
+const ingredients = ['src', 'faces', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsdown.config.ts']
 
 /** The parts of a manifest that are asked for here. */
 interface Manifest {

@@ -1,18 +1,18 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundled } from './bundle.js'
 import { installProjects, type Projects } from './install.js'
 import { type Run, run } from './run.js'
-import { nestLines, nestTools } from './versions.js'
 
 type PackageType = 'module' | 'commonjs'
 
 const timeout = 300_000
 const passed: Run = { code: 0, stdout: '', stderr: '' }
-const lines = Object.keys(nestLines)
+const lines = ['nest-12', 'nest-11', 'nest-10'] as const
 let installed: Projects
 
 beforeAll(async () => {
-  installed = await installProjects(nestLines, await nestTools())
+  installed = await installProjects(lines)
 }, timeout)
 
 afterAll(() => installed?.remove(), timeout)
@@ -51,6 +51,11 @@ describe.concurrent('an application', { timeout }, () => {
   it.each(lines)('on %s has one module for both formats, whichever comes first', async (line) => {
     for (const script of ['scripts/nest-formats.mjs', 'scripts/nest-formats.cjs'])
       expect(await node(line, 'module', [script])).toEqual(passed)
+  })
+
+  it.each(['esm', 'cjs'] as const)('has the module in one file, by esbuild as %s', async (format) => {
+    const script = join(installed.folder, 'nest-11/module/scripts/nest-bundle.mjs')
+    expect(await bundled(script, format, ['@nestjs/*', 'reflect-metadata'])).toBe('bundled\n')
   })
 })
 

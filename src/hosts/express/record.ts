@@ -1,5 +1,6 @@
-import { IncomingMessage } from 'node:http'
 import type { RequestRateLimit } from '../../http/request-rate-limit.js'
+
+const { IncomingMessage } = process.getBuiltinModule('node:http')
 
 /** Where a request's record is kept: on its list of header fields, which is the request's own from beginning to end. */
 const slot = Symbol('headgate.rateLimit')

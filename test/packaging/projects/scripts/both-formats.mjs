@@ -53,5 +53,9 @@ const shared = { name: 'shared', limit: 1, window: '1d', store }
 assert.equal(asModule.createLimiter(shared).consume('a').allowed, true)
 assert.equal(asCommonJS.createLimiter(shared).consume('a').allowed, false)
 
+// The face of an entry for ES modules has all that its CommonJS has.
+for (const path of ['', '/express', '/fastify', '/redis', '/shared'])
+  assert.deepEqual({ ...(await import(`headgate${path}`)) }, { ...require(`headgate${path}`) }, path)
+
 assert.equal(require('headgate/express').rateLimit, rateLimit)
 assert.equal(require('headgate/fastify').default, plugin)

@@ -1,0 +1,2 @@
+export * from './index.cjs'
+export { rateLimit as default } from './index.cjs'

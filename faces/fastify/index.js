@@ -1,0 +1,1 @@
+export { HeadgateError, ipKey, rateLimit as default, rateLimit } from './index.cjs'

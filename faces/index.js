@@ -1,0 +1,11 @@
+export {
+  createLimiter,
+  defineStrategy,
+  guard,
+  HeadgateError,
+  ipKey,
+  Limit,
+  limitsOf,
+  memoryStore,
+  toHeaders
+} from './index.cjs'

@@ -1,0 +1,19 @@
+import * as common from '@nestjs/common'
+import * as core from '@nestjs/core'
+import { load } from './load.cjs'
+
+export const {
+  HeadgateError,
+  ipKey,
+  Limit,
+  limitGuard,
+  RateLimitException,
+  RateLimitGuard,
+  RateLimitModule,
+  RateLimitService
+} = load({
+  common,
+  core,
+  websockets: () => import('@nestjs/websockets').catch(() => ({})),
+  microservices: () => import('@nestjs/microservices').catch(() => ({}))
+})

@@ -1,0 +1,1 @@
+module.exports = require('../peers.cjs').peers.common

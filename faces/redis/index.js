@@ -1,0 +1,1 @@
+export { HeadgateError, redisStore } from './index.cjs'

@@ -1,0 +1,1 @@
+export { HeadgateError, sharedStore } from './index.cjs'
