@@ -1,6 +1,6 @@
-import { HeadgateError } from '../core/errors.js'
+import { Names } from '../core/names.js'
 import { badOption, checkNames } from '../core/options.js'
-import { type Policy, wholeNumber } from '../core/policy.js'
+import { wholeNumber } from '../core/policy.js'
 import type { Buckets, BucketsOptions, Store } from '../core/store.js'
 import { MemoryBuckets } from './buckets.js'
 
@@ -28,31 +28,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     throw badOption('options', options, 'give { maxKeys }, or nothing')
   checkNames(options, ['maxKeys'], 'memoryStore')
   const maxKeys = options.maxKeys === undefined ? undefined : wholeNumber('maxKeys', options.maxKeys, 1)
-  const shared = new Map<string, { policies: readonly Policy[]; buckets: Buckets }>()
+  const names = new Names({ areSame: (a, b) => a === b })
+  const shared = new Map<string, Buckets>()
   return {
-    open({ policies, named }: BucketsOptions): Buckets {
+    open(asked: BucketsOptions): Buckets {
+      const { policies, named } = asked
       if (!named) return new MemoryBuckets(policies, maxKeys)
-      const names = JSON.stringify(policies.map((policy) => policy.name))
-      const held = shared.get(names) ?? { policies, buckets: new MemoryBuckets(policies, maxKeys) }
-      if (!held.policies.every((policy, i) => decideAlike(policy, policies[i]!)))
-        throw new HeadgateError(
-          'HEADGATE_POLICY_CLASH',
-          `This store already counts ${names} under another rule: give one of the two limiters another \`name\`.`
-        )
-      shared.set(names, held)
-      return held.buckets
+      return names.claim(asked, ({ id }) => {
+        const buckets = shared.get(id) ?? new MemoryBuckets(policies, maxKeys)
+        shared.set(id, buckets)
+        return buckets
+      })
     }
   }
-}
-
-/** Whether defaults were written out or not makes no difference. */
-function decideAlike(a: Policy, b: Policy): boolean {
-  return (
-    a.strategy === b.strategy &&
-    a.limit === b.limit &&
-    a.windowMs === b.windowMs &&
-    a.capacity === b.capacity &&
-    (a.align ?? 'clock') === (b.align ?? 'clock') &&
-    (a.delayAfter ?? 0) === (b.delayAfter ?? 0)
-  )
 }

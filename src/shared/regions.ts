@@ -1,7 +1,8 @@
 import { HeadgateError } from '../core/errors.js'
+import { type Identity, ruleClash } from '../core/names.js'
 import type { Policy } from '../core/policy.js'
+import { digestOf } from './digest.js'
 import type { SharedMemory } from './memory.js'
-import type { Identity } from './names.js'
 import { mostThreads } from './records.js'
 import { type Region, regionOf } from './region.js'
 
@@ -42,17 +43,16 @@ export class Regions {
    * @throws HeadgateError `HEADGATE_POLICY_CLASH` where its name has another rule, `HEADGATE_STORE_FULL`
    */
   open(identity: Identity, policies: readonly Policy[], maxKeys: number, first: number): Region {
+    const id = digestOf(identity.id)
+    const rule = digestOf(identity.rule)
     let begin = first
     for (let i = 0; i < mostRegions; i++) {
       const at = this.#list + 16 + i
       const draft =
-        Atomics.load(this.#ints, at) || this.#append(at, identity, regionOf(policies, maxKeys, begin))
-      if (this.#matches(draft, 0, identity.id)) {
-        if (this.#matches(draft, 4, identity.rule)) return regionOf(policies, maxKeys, begin)
-        throw new HeadgateError(
-          'HEADGATE_POLICY_CLASH',
-          `This store already counts ${identity.shown} under another rule: give one of the two limiters another \`name\`.`
-        )
+        Atomics.load(this.#ints, at) || this.#append(at, [...id, ...rule], regionOf(policies, maxKeys, begin))
+      if (this.#matches(draft, 0, id)) {
+        if (this.#matches(draft, 4, rule)) return regionOf(policies, maxKeys, begin)
+        throw ruleClash(identity.names)
       }
       begin += this.#draftAt(draft, 8) + this.#draftAt(draft, 9) * 2 ** 30
     }
@@ -60,7 +60,7 @@ export class Regions {
   }
 
   /** Appends a region to the list, and gives the one that is there then. */
-  #append(at: number, { id, rule }: Identity, { units, tiers }: Region): number {
+  #append(at: number, identity: readonly number[], { units, tiers }: Region): number {
     if (tiers + units > this.#end)
       throw new HeadgateError(
         'HEADGATE_STORE_FULL',
@@ -68,7 +68,7 @@ export class Regions {
       )
     this.#draft ||= Atomics.add(this.#ints, this.#list, 1) + 1
     const begin = this.#drafts + this.#draft * draftInts
-    this.#ints.set([...id, ...rule, units % 2 ** 30, Math.floor(units / 2 ** 30)], begin)
+    this.#ints.set([...identity, units % 2 ** 30, Math.floor(units / 2 ** 30)], begin)
     const winner = Atomics.compareExchange(this.#ints, at, 0, this.#draft)
     if (winner !== 0) return winner
     const draft = this.#draft

@@ -1,0 +1,80 @@
+import { HeadgateError } from './errors.js'
+import { type Policy, ruleOf, shownRules } from './policy.js'
+import type { BucketsOptions, Owner } from './store.js'
+import type { Strategy } from './strategy.js'
+
+/** What distinguishes the buckets of one limiter from those of others in the same store. */
+export interface Identity {
+  /** Equal for limiters that count together: the names alone if all are the user's, otherwise the rules as well. */
+  readonly id: string
+  readonly rule: string
+  /** The names of the policies. */
+  readonly names: readonly string[]
+  /** What distinguishes its owner in every process; null if the names are all that counts. */
+  readonly place: string | null
+}
+
+/** How the limiters of a kind of store are told apart. */
+export interface NamesOptions {
+  /** Where limiters count together, as an error message says it: `'in Redis '`. */
+  readonly where?: string
+  /** Whether two strategies are the same. If left out, those of one name are, as other processes see nothing else. */
+  readonly areSame?: (a: Strategy, b: Strategy) => boolean
+}
+
+interface Claim {
+  readonly owner: Owner | undefined
+  readonly rule: string
+  readonly policies: readonly Policy[]
+}
+
+/**
+ * The names that the limiters of one store count under. A name, or a rule if there is no name, is all that tells their
+ * buckets apart: so two limiters that are not meant to count together must not have both in common.
+ */
+export class Names {
+  readonly #claims = new Map<string, Claim>()
+  readonly #where: string
+  readonly #areSame: (a: Strategy, b: Strategy) => boolean
+
+  constructor({ where = '', areSame = (a, b) => a.name === b.name }: NamesOptions = {}) {
+    this.#where = where
+    this.#areSame = areSame
+  }
+
+  /**
+   * Opens what a limiter is to count in. It keeps the name only if that succeeds.
+   * @throws HeadgateError `HEADGATE_POLICY_CLASH` if two limiters could not be told apart, or one name has two rules
+   */
+  claim<T>({ policies, named, owner }: BucketsOptions, open: (identity: Identity) => T): T {
+    const names = policies.map(({ name }) => name)
+    const rule = JSON.stringify(policies.map(ruleOf))
+    const place = named ? null : (owner?.place ?? '')
+    const id = JSON.stringify(named ? [names] : [names, place, rule])
+    const held = this.#claims.get(id)
+    if (held !== undefined && named && !this.#isSameRule(held, rule, policies)) throw ruleClash(names)
+    if (held !== undefined && !named && held.owner !== owner)
+      throw new HeadgateError(
+        'HEADGATE_POLICY_CLASH',
+        `Two limiters of this store have the same rule and no \`name\` (${shownRules(policies)}), so ${this.#where}they would count together: give each a \`name\` of its own.`
+      )
+    const opened = open({ id, rule, names, place })
+    this.#claims.set(id, { owner, rule, policies })
+    return opened
+  }
+
+  #isSameRule(held: Claim, rule: string, policies: readonly Policy[]): boolean {
+    return (
+      held.rule === rule &&
+      held.policies.every(({ strategy }, i) => this.#areSame(strategy, policies[i]!.strategy))
+    )
+  }
+}
+
+/** The error for a name that already has another rule in its store. */
+export function ruleClash(names: readonly string[]): HeadgateError {
+  return new HeadgateError(
+    'HEADGATE_POLICY_CLASH',
+    `This store already counts ${JSON.stringify(names)} under another rule: give one of the two limiters another \`name\`.`
+  )
+}
