@@ -13,6 +13,7 @@ export default defineConfig({
     // Both entries of this one are faces: see faces/nest/load.cjs.
     'nest/main': 'src/nest/index.ts',
     'redis/index': 'src/redis/index.ts',
+    'remote/index': 'src/remote/index.ts',
     'shared/index': 'src/shared/index.ts'
   },
   copy: { from: 'faces/**', to: 'dist', flatten: false },

@@ -37,6 +37,11 @@ export class LowestLimits {
     return this.#isSeen[tier] ? this.policies[tier]!.limit : Number.POSITIVE_INFINITY
   }
 
+  /** True if they are not those of the policies that the limiter was opened with. */
+  variesFrom(opened: readonly Policy[]): boolean {
+    return this.policies.some((policy, i) => policy !== opened[i])
+  }
+
   #compare(policies: readonly Policy[]): boolean {
     this.#last = policies
     let isChanged = false

@@ -33,12 +33,6 @@ export function failure(cause: unknown): HeadgateError {
   )
 }
 
-/** The error of a call that took too long. */
-export function lateness(deadlineMs: number, wasSent: boolean): HeadgateError {
-  const what = wasSent ? 'Redis did not answer' : 'The Redis client had no connection'
-  return new HeadgateError('HEADGATE_STORE_FAILED', `${what} within ${deadlineMs} ms, the \`deadline\`.`)
-}
-
 /** The error of a call that is not even tried. */
 export function absence(): HeadgateError {
   return new HeadgateError('HEADGATE_STORE_FAILED', 'The Redis client still has no connection.')

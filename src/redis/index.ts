@@ -14,8 +14,9 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   return redisStoreOn(client, options, null)
 }
 
-export type { OnStoreError } from '../core/async-store.js'
 export { HeadgateError } from '../core/errors.js'
+export type { OnStoreError } from '../core/verdict.js'
+export type { StoreState } from '../remote/options.js'
 export type { IoredisLike, NodeRedisLike, RedisClient, SendCommand } from './client.js'
-export type { RedisStoreOptions, StoreState } from './options.js'
+export type { RedisStoreOptions } from './options.js'
 export type { RedisStore } from './store.js'

@@ -3,7 +3,7 @@ const { createHash } = process.getBuiltinModule('node:crypto')
 /** Characters of a key that are kept as they are; longer ones are hashed. */
 const longestTag = 128
 
-/** Printable ASCII without braces: what may stand in a hash tag as it is. */
+/** Printable ASCII without braces: what may be in a hash tag as it is. */
 const plain = /^[!-z|~]+$/
 
 /**
@@ -15,7 +15,7 @@ export function tagOf(key: string): string {
   return `#${createHash('sha256').update(Buffer.from(key, 'utf16le')).digest('base64url')}`
 }
 
-/** A text's digest, short enough for a key: 48 bits, for rules that stand side by side under one name. */
-export function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 8)
+/** What a user's key is called in Redis, without what follows the hash tag. */
+export function keyOf(prefix: string, key: string): string {
+  return `${prefix}{${tagOf(key)}}`
 }

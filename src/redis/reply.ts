@@ -1,30 +1,28 @@
-import { answerSize } from '../core/decision.js'
-import { Verdict } from '../core/store.js'
+import type { Policy } from '../core/policy.js'
+import { outSize, type Verdict } from '../core/verdict.js'
 
-/** What the script replied to one order. */
-export interface Reply {
-  /** The server's time, ms. */
-  readonly at: number
-  readonly verdict: Verdict
-  readonly charged: number
-  readonly answers: readonly number[]
-  /** How many numbers of the reply it took. */
-  readonly length: number
+/** Numbers of a verdict before those of its tiers. */
+const headSize = 2
+
+/** How many numbers of a reply a verdict takes. */
+export function lengthOf(policies: readonly Policy[]): number {
+  return headSize + policies.length * outSize
 }
 
-/** Reads what a reply says of an order of so many tiers, from its place on; nothing where it has no answer. */
-export function readReply(reply: readonly unknown[], place: number, tiers: number): Reply {
-  const at = Number(reply[1])
-  if (tiers === 0) return { at, verdict: Verdict.admitted, charged: 0, answers: [], length: 0 }
-  const length = 2 + tiers * answerSize
-  const answers: number[] = []
-  for (let i = place + 2; i < place + length; i++) answers.push(numberOf(reply[i]))
+/** Reads the verdict that begins at `from` of a reply: see lua/main.lua. */
+export function readVerdict(reply: readonly unknown[], from: number, policies: readonly Policy[]): Verdict {
+  const flags = Number(reply[from])
+  const out: number[] = []
+  const end = from + lengthOf(policies)
+  for (let i = from + headSize; i < end; i++) out.push(numberOf(reply[i]))
   return {
-    at,
-    verdict: Number(reply[place]) as Verdict,
-    charged: Number(reply[place + 1]),
-    answers,
-    length
+    isAllowed: (flags & 1) === 1,
+    isBlocked: (flags & 2) === 2,
+    charged: Number(reply[from + 1]),
+    at: Number(reply[1]),
+    source: 'store',
+    policies,
+    out
   }
 }
 

@@ -1,10 +1,6 @@
-import type { Reading } from '../core/async-store.js'
-import { Answer, answerSize } from '../core/decision.js'
-import type { Policy } from '../core/policy.js'
-import { Verdict } from '../core/store.js'
-import type { Reply } from '../redis/reply.js'
+import { Out, outSize, type Verdict } from '../core/verdict.js'
 
-/** How long a lease lies idle before it is returned, ms; a key that was not asked for in that time is not hot. */
+/** How long a lease lies idle before it is returned, ms; a key that was not asked for in that time is not asked for often. */
 const idleMs = 1000
 
 /** Keys that are watched; others go to the store each time. */
@@ -21,7 +17,7 @@ export interface Lease {
   /** When they were charged, on the store's clock. */
   chargedAt: number
   /** What the store answered last, and when. */
-  answers: readonly number[]
+  verdict: Verdict | null
   heardAt: number
   /** Settles when the store has answered. */
   pending: Promise<unknown> | null
@@ -39,41 +35,38 @@ export interface Units {
 export type GiveBack = (key: string, units: number, chargedAt: number) => Promise<void>
 
 /**
- * Quota of keys that are asked for often: charged in the store first, spent here, and what is left returned. At most
- * `size` units of a key are held. Units charged in a fixed window are spent in no other; those of other strategies may
+ * Quota for keys that are used often: charged in the store in advance, spent in this process; unspent units are
+ * returned. At most `size` units of a key are held. Units charged in a fixed window are spent in no other; those of other strategies may
  * be spent up to `resetMs` after they were charged, so N processes admit at most N · lease more than the limit in any
  * span of time.
  */
 export class Leases {
   readonly size: number
-  readonly #policies: readonly Policy[]
   readonly #giveBack: GiveBack
   readonly #leases = new Map<string, Lease>()
   /** Those that are given back. */
   readonly #ending = new Set<Lease>()
   #timer: NodeJS.Timeout | null = null
 
-  constructor(size: number, policies: readonly Policy[], giveBack: GiveBack) {
+  constructor(size: number, giveBack: GiveBack) {
     this.size = size
-    this.#policies = policies
     this.#giveBack = giveBack
   }
 
-  /** Spends what is here of a key; undefined where it is not enough. */
-  spend(key: string, cost: number): Reading | undefined {
+  /** Spends what is held of a key; undefined if that is not enough. */
+  spend(key: string, cost: number): Verdict | undefined {
     const lease = this.#leases.get(key)
-    if (lease === undefined || lease.units < cost) return undefined
+    if (lease === undefined || lease.verdict === null || lease.units < cost) return undefined
     const now = performance.now()
     if (now >= lease.until) return undefined
     lease.units -= cost
     lease.usedAt = now
+    const { verdict, units, heardAt } = lease
     return {
-      verdict: Verdict.admitted,
+      ...verdict,
       source: 'lease',
-      at: lease.chargedAt,
       charged: cost,
-      policies: this.#policies,
-      answers: answersNow(lease, now)
+      out: outWithHeld(verdict.out, units, Math.floor(now - heardAt))
     }
   }
 
@@ -98,7 +91,7 @@ export class Leases {
         units: 0,
         until: 0,
         chargedAt: 0,
-        answers: [],
+        verdict: null,
         heardAt: 0,
         pending: null,
         isVoid: false
@@ -119,15 +112,17 @@ export class Leases {
     lease.pending = pending.then(settled, settled)
   }
 
-  /** Takes what the store has charged beyond `cost`, when it was asked at `askedAt`; how much is here now. */
-  receive(lease: Lease, cost: number, askedAt: number, reply: Reply): number {
-    const resets = this.#policies.map((_, i) => reply.answers[i * answerSize + Answer.resetMs]!)
+  /** Takes what the store has charged beyond `cost`, as it was asked at `askedAt`; gives how much is held now. */
+  receive(lease: Lease, cost: number, askedAt: number, verdict: Verdict): number {
+    let resetMs = Number.POSITIVE_INFINITY
+    for (let i = Out.resetMs; i < verdict.out.length; i += outSize)
+      resetMs = Math.min(resetMs, verdict.out[i]!)
     const now = performance.now()
-    // The store's clock leaves out a part of a millisecond.
-    lease.until = askedAt + Math.min(...resets) - 1
-    lease.chargedAt = reply.at
-    lease.units = reply.charged - cost
-    lease.answers = reply.answers
+    // The store's clock omits a fraction of a millisecond.
+    lease.until = askedAt + resetMs - 1
+    lease.chargedAt = verdict.at
+    lease.units = verdict.charged - cost
+    lease.verdict = verdict
     lease.heardAt = now
     lease.usedAt = now
     return lease.units
@@ -187,15 +182,14 @@ export class Leases {
   }
 }
 
-/** The store's last answers, with the units that are here as this process would admit them. */
-function answersNow({ answers, units, heardAt }: Lease, now: number): number[] {
-  const passed = Math.floor(now - heardAt)
-  const moved = new Array<number>(answers.length)
-  for (let i = 0; i < moved.length; i += answerSize) {
-    moved[i] = answers[i]! + units
-    moved[i + 1] = 0
-    moved[i + 2] = Math.max(0, answers[i + 2]! - passed)
-    moved[i + 3] = 0
+/** What the store answered some time ago, with the units that are held as this process admits them. */
+export function outWithHeld(out: ArrayLike<number>, units: number, passedMs: number): number[] {
+  const moved = new Array<number>(out.length)
+  for (let i = 0; i < moved.length; i += outSize) {
+    moved[i + Out.remaining] = out[i + Out.remaining]! + units
+    moved[i + Out.retryAfterMs] = 0
+    moved[i + Out.resetMs] = Math.max(0, out[i + Out.resetMs]! - passedMs)
+    moved[i + Out.delayMs] = 0
   }
   return moved
 }

@@ -1,143 +1,104 @@
-import type { AsyncCountersOptions, OnStoreError, Reading } from '../core/async-store.js'
 import { monotonicClock } from '../core/clock.js'
-import { answerSize, type Decision } from '../core/decision.js'
-import { PolicyLimiter } from '../core/limiter.js'
 import { type Policy, withShare } from '../core/policy.js'
-import { Verdict } from '../core/store.js'
+import type { Buckets } from '../core/store.js'
+import { type Action, type OnStoreError, Out, outSize, peek, type Verdict } from '../core/verdict.js'
 import { memoryStore } from '../memory/store.js'
 
 /** Keys that are counted here while the store fails; what does not fit is judged as a full memory store does. */
 export const mostLocalKeys = 100_000
 
 /** What a limiter does while its store fails. */
-export interface FallbackSettings extends Pick<AsyncCountersOptions, 'policies' | 'countDenied' | 'blockMs'> {
+export interface LocalCountingSettings {
+  readonly policies: readonly Policy[]
   readonly onStoreError: OnStoreError
+  /** This process's part of every limit. */
   readonly share: number
 }
 
-/** What a key used here during an outage: units for each tier, those that time has given back left out. */
-export interface Debt {
+/** What a key used here during an outage: units for each tier, without those that time has given back. */
+export interface Used {
   readonly key: string
   readonly units: readonly number[]
 }
 
-/** Answers in place of a store that fails: lets all pass, or none, or counts in memory with this process's share. */
-export class Fallback {
-  readonly #settings: FallbackSettings
+/**
+ * Decides in place of a store that fails, as `onStoreError` says: lets every request pass, or none, or counts in this
+ * process's memory by its share of the limits. What was counted is to be charged in the store afterwards.
+ */
+export class LocalCounting {
+  readonly #settings: LocalCountingSettings
   readonly #shares = new WeakMap<Policy, Policy>()
-  readonly #policies: readonly Policy[]
-  #local: PolicyLimiter | null = null
+  readonly #own: readonly Policy[]
+  #buckets: Buckets | null = null
   /** Keys that were counted here since the outage began. */
-  readonly #touched = new Set<string>()
+  readonly #used = new Set<string>()
 
-  constructor(settings: FallbackSettings) {
+  constructor(settings: LocalCountingSettings) {
     this.#settings = settings
-    this.#policies = this.#sharesOf(settings.policies)
+    this.#own = settings.policies.map((policy) => this.#shareOf(policy))
   }
 
-  /** `waitMs`: how long until the store is asked again. */
-  take(key: string, cost: number, policies: readonly Policy[], waitMs: number): Reading {
+  /** @param waitMs how long until the store is asked again */
+  decide(action: Action, key: string, cost: number, policies: readonly Policy[], waitMs: number): Verdict {
     const { onStoreError } = this.#settings
-    if (onStoreError !== 'local') return uncounted(onStoreError, policies, waitMs)
-    this.#touch(key)
-    const shares = this.#sharesOf(policies)
-    const limiter = this.#limiter()
-    const at = limiter.now()
-    const decision = limiter.take(key, cost, at, shares)
-    return this.#reading(decision, limiter.wasBlocked, at, decision.allowed ? cost : 0, shares)
-  }
-
-  peek(key: string, policies: readonly Policy[], waitMs: number): Reading {
-    const { onStoreError } = this.#settings
-    if (onStoreError !== 'local') return uncounted(onStoreError, policies, waitMs)
-    const limiter = this.#limiter()
-    const decision = limiter.peek(key)
-    return this.#reading(decision, limiter.wasBlocked, limiter.now(), 0, this.#policies)
-  }
-
-  chargeAnyway(key: string, cost: number, policies: readonly Policy[], waitMs: number): Reading {
-    const { onStoreError } = this.#settings
-    if (onStoreError !== 'local') return uncounted(onStoreError, policies, waitMs)
-    this.#touch(key)
-    const shares = this.#sharesOf(policies)
-    const { decision, charged, at } = this.#limiter().chargeAnyway(key, cost, shares)
-    return this.#reading(decision, false, at, charged, shares)
+    if (onStoreError !== 'local') return uncounted(onStoreError, action, policies, waitMs)
+    if (action.kind !== 'peek' && this.#used.size < mostLocalKeys) this.#used.add(key)
+    this.#buckets ??= memoryStore({ maxKeys: mostLocalKeys }).open({ policies: this.#own, named: false })
+    const verdict = this.#buckets.decide(action, key, cost, monotonicClock(), this.#sharesOf(policies))
+    return { ...verdict, source: 'local', out: Array.from(verdict.out) }
   }
 
   /** Gives back what was charged here, if it still is. */
-  refund(key: string, cost: number, policies: readonly Policy[], at: number | undefined): void {
-    if (this.#touched.has(key)) this.#local?.giveBack(key, cost, this.#sharesOf(policies), at)
+  refund(key: string, cost: number, policies: readonly Policy[], chargedAt: number | undefined): void {
+    if (!this.#used.has(key)) return
+    const now = monotonicClock()
+    this.#buckets?.refund(key, cost, now, this.#sharesOf(policies), chargedAt ?? now)
   }
 
   /** What keys have used here and not been charged for in the store. */
-  *debts(): Generator<Debt> {
-    for (const key of this.#touched) {
-      const tiers = this.#local?.peek(key).tiers ?? []
-      yield { key, units: tiers.map(({ limit, remaining }) => limit - remaining) }
-    }
+  *used(): Generator<Used> {
+    for (const key of this.#used) yield { key, units: this.#unitsOf(key) }
   }
 
   /** Forgets a key that the store was told of. */
-  settled(key: string): void {
-    this.#touched.delete(key)
-    this.#local?.reset(key)
-    if (this.#touched.size === 0) this.#local = null
+  forget(key: string): void {
+    this.#used.delete(key)
+    this.#buckets?.reset(key)
+    if (this.#used.size === 0) this.#buckets = null
   }
 
-  #touch(key: string): void {
-    if (this.#touched.size < mostLocalKeys) this.#touched.add(key)
-  }
-
-  #limiter(): PolicyLimiter {
-    const { countDenied, blockMs } = this.#settings
-    const policies = this.#policies
-    this.#local ??= new PolicyLimiter({
-      policies,
-      counters: memoryStore({ maxKeys: mostLocalKeys }).open({ policies, named: false }),
-      now: monotonicClock,
-      countDenied,
-      blockMs
-    })
-    return this.#local
+  #unitsOf(key: string): number[] {
+    const verdict = this.#buckets?.decide(peek, key, 1, monotonicClock(), this.#own)
+    return this.#own.map(({ capacity }, i) =>
+      verdict === undefined ? 0 : capacity - verdict.out[i * outSize + Out.remaining]!
+    )
   }
 
   #sharesOf(policies: readonly Policy[]): readonly Policy[] {
-    if (policies === this.#settings.policies && this.#policies !== undefined) return this.#policies
-    return policies.map((policy) => {
-      const share = this.#shares.get(policy) ?? withShare(policy, this.#settings.share)
-      this.#shares.set(policy, share)
-      return share
-    })
+    return policies === this.#settings.policies ? this.#own : policies.map((policy) => this.#shareOf(policy))
   }
 
-  #reading(
-    { tiers, allowed }: Decision,
-    isBlocked: boolean,
-    at: number,
-    charged: number,
-    policies: readonly Policy[]
-  ): Reading {
-    const verdict = isBlocked ? Verdict.blocked : allowed ? Verdict.admitted : Verdict.denied
-    const answers = tiers.flatMap((tier) => [
-      tier.remaining,
-      tier.retryAfterMs,
-      tier.resetMs,
-      tier.delayMs ?? 0
-    ])
-    return { verdict, source: 'local', at, charged, policies, answers }
+  #shareOf(policy: Policy): Policy {
+    const share = this.#shares.get(policy) ?? withShare(policy, this.#settings.share)
+    this.#shares.set(policy, share)
+    return share
   }
 }
 
-/** An answer that nobody has counted. */
-function uncounted(source: 'allow' | 'deny', policies: readonly Policy[], waitMs: number): Reading {
-  const isAllowed = source === 'allow'
-  const answers = new Array<number>(policies.length * answerSize)
-  for (let i = 0; i < answers.length; i += answerSize) {
-    answers[i] = Number.NaN
-    answers[i + 1] = isAllowed ? 0 : waitMs
-    answers[i + 2] = Number.NaN
-    answers[i + 3] = 0
+/** A decision without any counting. */
+function uncounted(
+  source: 'allow' | 'deny',
+  { kind }: Action,
+  policies: readonly Policy[],
+  waitMs: number
+): Verdict {
+  const isAllowed = source === 'allow' || kind === 'charge'
+  const out = new Array<number>(policies.length * outSize)
+  for (let i = 0; i < out.length; i += outSize) {
+    out[i + Out.remaining] = Number.NaN
+    out[i + Out.retryAfterMs] = isAllowed ? 0 : waitMs
+    out[i + Out.resetMs] = Number.NaN
+    out[i + Out.delayMs] = 0
   }
-  const verdict = isAllowed ? Verdict.admitted : Verdict.denied
-  return { verdict, source, at: monotonicClock(), charged: 0, policies, answers }
+  return { isAllowed, isBlocked: false, charged: 0, at: monotonicClock(), source, policies, out }
 }

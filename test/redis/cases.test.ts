@@ -183,7 +183,7 @@ describe.skipIf(servers === null)('how long keys live', () => {
             else if (kind === 'refund') await limiter.refund(key, cost)
             else if (kind === 'block') await limiter.block(key, 250)
             else if (kind === 'reset') await limiter.reset(key)
-            else await limiter.chargeAnyway(key, cost, limiter.policies)
+            else await limiter.charge(key, cost, limiter.policies)
           }
           for (const life of await lives()) {
             // The last millisecond is rounded down; -1 is no end.

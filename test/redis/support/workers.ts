@@ -6,6 +6,13 @@ import { build } from 'vite'
 import { afterAll, beforeAll } from 'vitest'
 import type { Work, Worked } from './worker.js'
 
+/** Imports files of Lua as their text, as vitest.config.ts does. */
+const luaText = {
+  name: 'lua-text',
+  transform: (code: string, id: string) =>
+    id.endsWith('.lua') ? `export default ${JSON.stringify(code)}` : undefined
+}
+
 const root = resolve(import.meta.dirname, '../../..')
 
 /** Runs work in processes of their own. */
@@ -21,7 +28,14 @@ export function workers(): Workers {
   beforeAll(async () => {
     const entry = join(import.meta.dirname, 'worker.ts')
     const output = { outDir: folder, ssr: entry, target: 'node20', emptyOutDir: true, minify: false }
-    await build({ configFile: false, root, logLevel: 'error', publicDir: false, build: output })
+    await build({
+      configFile: false,
+      plugins: [luaText],
+      root,
+      logLevel: 'error',
+      publicDir: false,
+      build: output
+    })
   }, 60_000)
   afterAll(() => rm(folder, { recursive: true, force: true }))
   return { run: (works) => runAll(join(folder, 'worker.js'), works) }

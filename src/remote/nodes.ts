@@ -1,29 +1,25 @@
 import type { HeadgateError } from '../core/errors.js'
-import { Breaker, type BreakerSettings } from '../remote/breaker.js'
-import type { Connection } from './client.js'
-import type { Script } from './script.js'
-import { slotCount } from './slot.js'
+import type { Backend } from './backend.js'
+import { Breaker, type BreakerSettings } from './breaker.js'
 
-/** What nodes go by. */
+/** Settings of `Nodes`. */
 export interface NodeSettings {
   readonly breaker: BreakerSettings
-  /** Told when the first node begins to fail, and (without an error) when none does any more. */
+  /** Called when the first node begins to fail, and (without an error) when none fails any more. */
   readonly onChange: (error?: HeadgateError) => void
-  /** Told when a node that has failed answers, or another has taken its place: it can be told what it missed. */
+  /** Called when a node that has failed answers, or another takes its place: what it missed can be made up for. */
   readonly onRecovery: () => void
 }
 
-/** A server, as its link knows it. */
+/** One server of a backend. */
 export class Node {
   readonly breaker: Breaker
   readonly label: string
   /**
-   * The server's clock less the monotonic one of this process, as the last reply had it. Before the first, as if it
-   * were that of this machine: where it is not, the server's answer tells.
+   * The server's clock minus this process's monotonic one, as of the last answer. Before the first answer, as if it
+   * were this machine's: if it is not, the answer corrects it.
    */
   clockAhead = Date.now() - performance.now()
-  /** Scripts that it had lost and that are on their way to it, with what is to be done when they are there. */
-  readonly loading = new Map<Script, (() => void)[]>()
 
   constructor(label: string, settings: BreakerSettings) {
     this.label = label
@@ -31,17 +27,17 @@ export class Node {
   }
 }
 
-/** The servers that a client leads to: one, or the masters of a cluster. */
+/** The servers of a backend: one, or the masters of a cluster. */
 export class Nodes {
-  readonly #connection: Connection
+  readonly #backend: Backend
   readonly #settings: NodeSettings
   readonly #nodes = new Map<string, Node>()
   readonly #failing = new Set<Node>()
-  /** When failing nodes are looked at again, on the monotonic clock. */
+  /** When failing nodes are reviewed again, on the monotonic clock. */
   #reviewAt = 0
 
-  constructor(connection: Connection, settings: NodeSettings) {
-    this.#connection = connection
+  constructor(backend: Backend, settings: NodeSettings) {
+    this.#backend = backend
     this.#settings = settings
   }
 
@@ -51,10 +47,10 @@ export class Nodes {
     return this.#failing.size === 0
   }
 
-  /** The node that serves a slot. */
-  nodeOf(slot: number): Node {
+  /** The node that serves a shard. */
+  of(shard: number): Node {
     if (this.#failing.size > 0 && performance.now() >= this.#reviewAt) this.#review()
-    const label = this.#connection.nodeOf(slot)
+    const label = this.#backend.nodeOf(shard)
     let node = this.#nodes.get(label)
     if (node === undefined) {
       node = new Node(label, this.#settings.breaker)
@@ -75,12 +71,11 @@ export class Nodes {
     if (this.#failing.size === 1) this.#tell(error)
   }
 
-  /** Forgets failing nodes that serve nothing any more: after a failover, nobody asks them how they are. */
+  /** Forgets failing nodes that no longer serve anything: after a failover, nothing is sent to them any more. */
   #review(): void {
     this.#reviewAt = performance.now() + this.#settings.breaker.cooldownMs
-    if (!this.#connection.isCluster) return
-    const serving = new Set<string>()
-    for (let slot = 0; slot < slotCount; slot++) serving.add(this.#connection.nodeOf(slot))
+    if (this.#backend.nodes === undefined) return
+    const serving = new Set(this.#backend.nodes())
     const gone = [...this.#failing].filter(({ label }) => !serving.has(label))
     if (gone.length === 0) return
     for (const { label } of gone) this.#nodes.delete(label)

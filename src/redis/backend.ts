@@ -1,0 +1,60 @@
+import type { Backend, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
+import { connectionOf, type RedisClient } from './client.js'
+import { canDecide } from './decision-script.js'
+import { tagOf } from './keys.js'
+import { Link } from './link.js'
+import { layoutOf, RedisRules, type RuleParts } from './rules.js'
+import type { Script } from './script.js'
+import { ScriptRunner } from './script-runner.js'
+import { slotCount, slotOf } from './slot.js'
+import { RedisSwapping } from './swap.js'
+
+/** Settings of the backend. */
+export interface RedisBackendSettings {
+  readonly prefix: string
+  readonly isCluster: boolean
+  /** Replaces the server's clock, in tests. */
+  readonly clock: (() => number) | null
+}
+
+/** Redis or Valkey: it decides by a script, or by compare-and-swap if a strategy has no Lua. A shard is a slot. */
+export class RedisBackend implements Backend {
+  readonly name = 'Redis'
+  /** Left out where there is one server, whose place another may take under the same address. */
+  readonly nodes?: () => Iterable<string>
+  readonly #link: Link
+  readonly #prefix: string
+  readonly #runners = new Map<Script, ScriptRunner>()
+
+  constructor(client: RedisClient, { prefix, isCluster, clock }: RedisBackendSettings) {
+    const connection = connectionOf(client, isCluster)
+    this.#link = new Link(connection, clock)
+    this.#prefix = prefix
+    if (connection.isCluster)
+      this.nodes = () => Array.from({ length: slotCount }, (_, slot) => this.nodeOf(slot))
+  }
+
+  shardOf(key: string): number {
+    return this.#link.connection.isCluster ? slotOf(tagOf(key)) : 0
+  }
+
+  nodeOf(shard: number): string {
+    return this.#link.connection.nodeOf(shard)
+  }
+
+  open(terms: LimiterTerms): Operating | Swapping {
+    if (!canDecide(terms.policies)) return new RedisSwapping(this.#link, this.#prefix, terms.name)
+    const parts: RuleParts = { terms, layout: layoutOf(terms), runnerOf: (script) => this.#runnerOf(script) }
+    return { rulesFor: (policies, lowest) => new RedisRules(parts, policies, lowest) }
+  }
+
+  close(): void {
+    this.#link.close()
+  }
+
+  #runnerOf(script: Script): ScriptRunner {
+    const runner = this.#runners.get(script) ?? new ScriptRunner(this.#link, this.#prefix, script)
+    this.#runners.set(script, runner)
+    return runner
+  }
+}

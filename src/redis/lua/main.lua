@@ -1,0 +1,71 @@
+-- luacheck: read globals now at buckets held lifeAt load save pages readTime huge
+-- luacheck: read globals answer change reset isAllowed isBlocked charged
+--[[
+Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
+cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block;
+units for each tier of a repayment; nothing for a reset.
+The reply to each that is decided: a sum of 1 if it is allowed and 2 if the key is blocked, units charged, and four
+numbers for each tier, where -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
+such integers.
+]]
+local arg = at
+local function argumentsOf(kind, bucket)
+  local count = kind == 'reset' and 0 or kind == 'repay' and #bucket or (kind == 'lease' or kind == 'refund') and 2 or 1
+  local values = {}
+  for i = 1, count do values[i] = tonumber(ARGV[arg + i - 1]) end
+  arg = arg + count
+  return values
+end
+local reply, size, key = { 1, now }, 2, 1
+local function open(bucket)
+  local index = load(key, bucket)
+  local s = held[index]
+  bucket.index, bucket.hasStepped = index, false
+  key = key + 1
+  for i = 1, #bucket do
+    local tier = bucket[i]
+    tier.state = s
+    if tier.isApart then
+      tier.index = pages.load(KEYS[key])
+      tier.state = held[tier.index]
+      key = key + 1
+    end
+    if readTime(tier) then bucket.hasStepped = true end
+  end
+  return s
+end
+local function append(bucket)
+  reply[size + 1], reply[size + 2] = (isAllowed and 1 or 0) + (isBlocked and 2 or 0), charged
+  size = size + 2
+  for i = 1, #bucket do
+    local tier = bucket[i]
+    reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4] =
+      tier.remaining, tier.retryAfterMs, tier.resetMs, tier.delayMs
+    size = size + 4
+  end
+end
+while arg <= #ARGV do
+  local count, bucket, kind = tonumber(ARGV[arg]), buckets[tonumber(ARGV[arg + 1])], ARGV[arg + 2]
+  arg = arg + 3
+  local values = argumentsOf(kind, bucket)
+  local isDecided = kind == 'take' or kind == 'peek' or kind == 'charge' or kind == 'lease'
+  for _ = 1, count do
+    local s = open(bucket)
+    if isDecided then
+      answer(bucket, s, kind, values[1], values[2])
+      append(bucket)
+    elseif kind == 'reset' then
+      reset(bucket, s)
+    else
+      change(bucket, s, kind, values)
+    end
+  end
+end
+for i = 3, size do
+  local n = reply[i]
+  if n >= 1e15 then reply[i] = n == huge and -1 or string.format('%.0f', n) elseif n < 0 then reply[i] = 0 end
+end
+for index = 1, #held do
+  if lifeAt[index] then save(index) end
+end
+return reply

@@ -1,0 +1,60 @@
+-- luacheck: read globals now max ownerAt lifeAt keyAt wipe owedMs
+-- luacheck: read globals decide block refundEach chargeEach checkEach hasCharged penaltyMs
+-- What is done with a bucket whose numbers are at hand: `s` is what its first key holds.
+-- The twin of a `SteadyTime` without a window: a step back of the clock neither ends nor lengthens a block.
+local function blockedMsOf(bucket, s)
+  if not s.blockedUntil then return 0 end
+  if now < s.blockedSince then
+    s.blockedUntil, bucket.hasStepped = s.blockedUntil - s.blockedSince + now, true
+  end
+  s.blockedSince = now
+  if s.blockedUntil > now then return s.blockedUntil - now end
+  s.blockedUntil = nil
+  return 0
+end
+local function keepKey(bucket, index, lifeMs)
+  -- Others may know of a lower limit.
+  if bucket.varies then lifeMs = max(lifeMs, lifeAt[index] or 0, redis.call('PTTL', keyAt[index])) end
+  lifeAt[index] = lifeMs
+end
+-- Has the keys written, to live for as long as anything is owed, and the block lasts.
+local function keep(bucket, s)
+  local lifeMs = s.blockedUntil and blockedMsOf(bucket, s) or 0
+  for i = 1, #bucket do lifeMs = max(lifeMs, owedMs(bucket[i])) end
+  if bucket.size > 0 or s.blockedUntil then keepKey(bucket, bucket.index, lifeMs) end
+  if bucket.hasApart then
+    for i = 1, #bucket do
+      if bucket[i].isApart then keepKey(bucket, bucket[i].index, lifeMs) end
+    end
+  end
+end
+local function setBlock(s, blockMs)
+  s.blockedUntil, s.blockedSince = now + blockMs, now
+end
+local function answer(bucket, s, kind, cost, wanted)
+  decide(bucket, kind, cost, s.blockedUntil and blockedMsOf(bucket, s) or 0, wanted)
+  if penaltyMs > 0 then setBlock(s, penaltyMs) end
+  if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
+  if penaltyMs > 0 then block(bucket, penaltyMs) end
+end
+local function reset(bucket, s)
+  for i = 1, bucket.size do s[i] = 0 end
+  s.blockedUntil, lifeAt[bucket.index] = nil, 0
+  for i = 1, #bucket do
+    if bucket[i].isApart then
+      wipe(ownerAt[bucket[i].index])
+      lifeAt[bucket[i].index] = 0
+    end
+  end
+end
+local function change(bucket, s, kind, more)
+  if kind == 'refund' then
+    refundEach(bucket, more[1], max(0, now - (more[2] or now)))
+  elseif kind == 'block' then
+    setBlock(s, more[1])
+  elseif kind == 'repay' then
+    chargeEach(bucket, more)
+  end
+  checkEach(bucket, 1)
+  keep(bucket, s)
+end

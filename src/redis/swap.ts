@@ -1,0 +1,29 @@
+import type { Call, Change, Swapped, Swapping } from '../remote/backend.js'
+import { longestLifeMs } from '../remote/key-state.js'
+import { keyOf } from './keys.js'
+import type { Link } from './link.js'
+import swapLua from './lua/swap.lua'
+import { scriptOf } from './script.js'
+
+const script = scriptOf(`local longestLifeMs = ${longestLifeMs}\n${swapLua}`)
+
+/** Compares and swaps the keys of one limiter, for strategies that have no Lua. */
+export class RedisSwapping implements Swapping {
+  readonly hint = '; a strategy with `lua` is decided in one step'
+  readonly #link: Link
+  readonly #prefix: string
+  readonly #suffix: string
+
+  constructor(link: Link, prefix: string, name: string) {
+    this.#link = link
+    this.#prefix = prefix
+    this.#suffix = `:${name}`
+  }
+
+  async swap(key: string, expected: string, change: Change | null, call: Call): Promise<Swapped> {
+    const written = change ? [change.text, String(change.lifeMs), change.mayShorten ? '0' : '1'] : []
+    const keys = [keyOf(this.#prefix, key) + this.#suffix]
+    const reply = await this.#link.call(call, script, keys, [expected, ...written])
+    return { now: Number(reply[1]), isDone: Number(reply[2]) === 1, text: String(reply[3] ?? '') }
+  }
+}

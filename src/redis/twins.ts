@@ -1,0 +1,42 @@
+import { closed, open } from '../core/strategies/constant.js'
+import { fixedWindow } from '../core/strategies/fixed-window.js'
+import { gcra } from '../core/strategies/gcra.js'
+import { leakyBucket } from '../core/strategies/leaky-bucket.js'
+import { slidingLog } from '../core/strategies/sliding-log.js'
+import { slidingWindow } from '../core/strategies/sliding-window.js'
+import { tokenBucket } from '../core/strategies/token-bucket.js'
+import type { Strategy } from '../core/strategy.js'
+import closedLua from './lua/closed.lua'
+import debt from './lua/debt.lua'
+import exact from './lua/exact.lua'
+import fixedWindowLua from './lua/fixed-window.lua'
+import gcraLua from './lua/gcra.lua'
+import leakyBucketLua from './lua/leaky-bucket.lua'
+import openLua from './lua/open.lua'
+import slidingLogLua from './lua/sliding-log.lua'
+import slidingWindowLua from './lua/sliding-window.lua'
+import tokenBucketLua from './lua/token-bucket.lua'
+
+const tokenBucketTwin = exact + debt + tokenBucketLua
+
+/** The Lua of the built-in strategies, in the form of `Strategy.lua`. */
+const twins: ReadonlyMap<Strategy, string> = new Map([
+  [fixedWindow, fixedWindowLua],
+  [slidingWindow, exact + slidingWindowLua],
+  [slidingLog, slidingLogLua],
+  [tokenBucket, tokenBucketTwin],
+  [leakyBucket, `${exact}local tokenBucket = ${called(tokenBucketTwin)}${leakyBucketLua}`],
+  [gcra, exact + debt + gcraLua],
+  [open, openLua],
+  [closed, closedLua]
+])
+
+/** The Lua of a strategy, built in or the user's: a chunk that returns `{ check, charge, refund }`. */
+export function twinOf(strategy: Strategy): string | undefined {
+  return twins.get(strategy) ?? strategy.lua
+}
+
+/** A chunk as an expression, whose locals are its own. */
+export function called(chunk: string): string {
+  return `(function()\n${chunk}\nend)()\n`
+}

@@ -1,0 +1,24 @@
+import type { Policy } from '../core/policy.js'
+import type { Verdict } from '../core/verdict.js'
+import type { Node } from './nodes.js'
+import type { Operation } from './operation.js'
+
+/** Where a key is. */
+export interface Location {
+  readonly node: Node
+  readonly shard: number
+}
+
+/** How the operations of one limiter are carried out. */
+export interface Executor {
+  /**
+   * @returns the verdict on what is decided; for other operations what it resolves with means nothing
+   * @throws HeadgateError `HEADGATE_STORE_FAILED`
+   */
+  execute(
+    key: string,
+    location: Location,
+    operation: Operation,
+    policies: readonly Policy[]
+  ): Promise<Verdict | undefined>
+}

@@ -1,0 +1,21 @@
+export type { AsyncStore } from '../core/async-store.js'
+export { HeadgateError } from '../core/errors.js'
+export type { Policy } from '../core/policy.js'
+export { type OnStoreError, Out, outSize, type Verdict } from '../core/verdict.js'
+export type {
+  Backend,
+  Call,
+  Change,
+  Decide,
+  LimiterTerms,
+  Locking,
+  Operating,
+  Request,
+  Rules,
+  Runner,
+  Swapped,
+  Swapping
+} from './backend.js'
+export type { Changed, Decided, Operation } from './operation.js'
+export type { RemoteStoreOptions, StoreState } from './options.js'
+export { type RemoteStore, remoteStore } from './store.js'

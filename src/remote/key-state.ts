@@ -1,0 +1,145 @@
+import { Bucket } from '../core/bucket.js'
+import { SteadyTime } from '../core/clock.js'
+import type { Policy } from '../core/policy.js'
+import { type Action, type ActionKind, charge, peek, type Verdict } from '../core/verdict.js'
+import type { Change, LimiterTerms } from './backend.js'
+import { type Changed, isDecided, type Operation } from './operation.js'
+
+/** The longest that a key is kept, ms: ten years, for blocks without end. */
+export const longestLifeMs = 315_360_000_000
+
+/** Numbers of a tier before its strategy's: the clock's last time, and how far steady time is ahead of it. */
+const timeNumbers = 2
+
+/**
+ * What one key of a limiter holds, read from its text and written back: for each tier its time and its numbers, and of a
+ * blocked key until when it is blocked and since when. It takes up one key after the other; what happens to them, core
+ * decides.
+ */
+export class KeyState {
+  readonly #own: readonly Policy[]
+  readonly #actions: Readonly<Record<ActionKind, Action>>
+  readonly #bucket: Bucket
+  #numbers = new Float64Array(0)
+  #now = 0
+  #blockedMs = 0
+  #isChanged = false
+  #isForgotten = false
+
+  constructor({ policies, countDenied, blockMs }: LimiterTerms) {
+    this.#own = policies
+    this.#bucket = new Bucket(policies)
+    const take: Action = { kind: 'take', countDenied, blockMs }
+    this.#actions = { peek, charge, take, lease: { ...take, kind: 'lease' } }
+  }
+
+  /** Takes up a key under these policies, as its text has it. */
+  read(text: string, now: number, policies: readonly Policy[]): void {
+    const parts = text === '' ? [] : text.split(';').map(numbersOf)
+    const held = this.#own.map((_, i) => parts[i] ?? [])
+    this.#now = now
+    this.#isChanged = false
+    this.#isForgotten = false
+    this.#open(held, policies)
+    this.#readTime(held)
+    this.#readBlock(parts[held.length] ?? [])
+  }
+
+  /** Does something to the key, and answers if it is something that is decided. */
+  perform(operation: Operation): Verdict | undefined {
+    if (!isDecided(operation)) return this.#change(operation)
+    const { kind, cost } = operation
+    const bucket = this.#bucket
+    const wanted = kind === 'lease' ? operation.wanted : cost
+    bucket.decide(this.#actions[kind], cost, this.#blockedMs, null, wanted)
+    if (bucket.hasCharged) this.#isChanged = true
+    if (bucket.penaltyMs > 0) {
+      this.#block(bucket.penaltyMs)
+      bucket.block(bucket.penaltyMs)
+    }
+    const { isAllowed, isBlocked, charged, at, source, policies, out } = bucket.verdict
+    return { isAllowed, isBlocked, charged, at, source, policies, out: Array.from(out) }
+  }
+
+  /** What the key is to hold from now on; null if nothing has changed. */
+  get change(): Change | null {
+    if (!this.#isChanged) return null
+    if (this.#isForgotten) return { text: '', lifeMs: 0, mayShorten: true }
+    const owedMs = Math.max(this.#blockedMs, this.#bucket.owedMs())
+    // Others may know of a lower limit, under which it owes for longer.
+    const { lowest, policies } = this.#bucket
+    const mayShorten = policies === this.#own && !lowest.variesFrom(this.#own)
+    return { text: this.#text, lifeMs: Math.min(longestLifeMs, owedMs), mayShorten }
+  }
+
+  get #text(): string {
+    const tiers = this.#bucket.tiers.map(({ steady, offset, end }) => [
+      ...steady.saved,
+      ...this.#numbers.subarray(offset, end)
+    ])
+    const block = this.#blockedMs > 0 ? [this.#now + this.#blockedMs, this.#now] : []
+    return [...tiers, block].map((numbers) => numbers.join(' ')).join(';')
+  }
+
+  /** Opens the numbers in the bucket; under other limits, now or before, a strategy may need more slots. */
+  #open(held: readonly number[][], policies: readonly Policy[]): void {
+    const bucket = this.#bucket
+    const { lowest } = bucket
+    bucket.layOut(
+      policies.map(({ slots }, i) =>
+        Math.max(slots, lowest.policies[i]!.slots, held[i]!.length - timeNumbers)
+      )
+    )
+    bucket.use(policies)
+    this.#numbers = new Float64Array(bucket.slots)
+    for (const [i, numbers] of held.entries())
+      this.#numbers.set(numbers.slice(timeNumbers), bucket.tiers[i]!.offset)
+    bucket.open(this.#numbers, 0)
+  }
+
+  #readTime(held: readonly number[][]): void {
+    const { tiers } = this.#bucket
+    for (const [i, [latest = 0, ahead = 0]] of held.entries()) tiers[i]!.steady.restore(latest, ahead)
+    this.#bucket.setTime(this.#now)
+    // A long step back is noted at once: otherwise time would stand still until the clock is where it was.
+    this.#isChanged = tiers.some(({ steady }, i) => steady.saved[0] < (held[i]![0] ?? 0))
+  }
+
+  /** A step back of the clock neither ends nor lengthens a block. */
+  #readBlock([until, since]: readonly number[]): void {
+    this.#blockedMs = 0
+    if (until === undefined || since === undefined) return
+    const time = new SteadyTime(0, false)
+    time.restore(since, 0)
+    this.#blockedMs = Math.max(0, until - time.read(this.#now))
+    if (this.#now < since) this.#isChanged = true
+  }
+
+  #change(operation: Changed): undefined {
+    this.#isChanged = true
+    switch (operation.kind) {
+      case 'refund': {
+        const { cost, chargedAt = this.#now } = operation
+        this.#bucket.refund(cost, Math.max(0, this.#now - chargedAt))
+        break
+      }
+      case 'block':
+        this.#block(operation.blockMs)
+        break
+      case 'repay':
+        this.#bucket.chargeEach(operation.units)
+        break
+      case 'reset':
+        this.#isForgotten = true
+    }
+  }
+
+  #block(blockMs: number): void {
+    this.#isChanged = true
+    this.#blockedMs = blockMs
+  }
+}
+
+function numbersOf(text: string): number[] {
+  return text === '' ? [] : text.split(' ').map(Number)
+}

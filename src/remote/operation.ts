@@ -1,0 +1,45 @@
+/** What a backend is asked to do with one key: something that is decided and answered by a verdict. */
+export type Decided =
+  | {
+      /** See `Action` in core: look, charge what is admitted, or charge what is spent already. */
+      readonly kind: 'peek' | 'take' | 'charge'
+      readonly cost: number
+    }
+  | {
+      /** Take `cost` units, and if they are admitted as many more as are left, up to `wanted` in all. */
+      readonly kind: 'lease'
+      readonly cost: number
+      readonly wanted: number
+    }
+
+/** Something that changes a key and has no answer. */
+export type Changed =
+  | {
+      /** Give back units that were charged at `chargedAt` on the backend's clock; undefined: now. */
+      readonly kind: 'refund'
+      readonly cost: number
+      readonly chargedAt: number | undefined
+    }
+  | {
+      /** Forget the key, its block included. */
+      readonly kind: 'reset'
+    }
+  | {
+      /** Deny the key for so long; `Infinity` until it is reset. */
+      readonly kind: 'block'
+      readonly blockMs: number
+    }
+  | {
+      /** Charge each tier what the key used in this process during an outage. */
+      readonly kind: 'repay'
+      readonly units: readonly number[]
+    }
+
+/** What is asked of a remote store about one key. */
+export type Operation = Decided | Changed
+
+/** True for operations that are answered by a verdict. */
+export function isDecided(operation: Operation): operation is Decided {
+  const { kind } = operation
+  return kind === 'take' || kind === 'peek' || kind === 'charge' || kind === 'lease'
+}

@@ -1,0 +1,111 @@
+import { type Duration, durationMs } from '../core/duration.js'
+import type { HeadgateError } from '../core/errors.js'
+import { checkOnStoreError, checkShare } from '../core/limiter-options.js'
+import { badOption, checkNames } from '../core/options.js'
+import { wholeNumber } from '../core/policy.js'
+import type { OnStoreError } from '../core/verdict.js'
+import type { BreakerSettings } from './breaker.js'
+
+/** Options of every remote store. */
+export interface RemoteStoreOptions {
+  /** The longest time a decision waits for the store; 100 ms if left out. */
+  readonly deadline?: Duration | undefined
+  /**
+   * What to do while the store fails: `'allow'` or `'deny'` (503) every request, or count in this process's memory
+   * (`'local'`, the default). Each limiter may override it.
+   */
+  readonly onStoreError?: OnStoreError | undefined
+  /**
+   * This process's part of every limit under `'local'`: 1 / N where N processes share it. 1 if left out: then each
+   * process admits the whole limit during an outage.
+   */
+  readonly share?: number | undefined
+  /** When the store counts as failing, and how soon it is tried again. */
+  readonly breaker?:
+    | {
+        /** Calls in a row that fail; 3 if left out. */
+        readonly failures?: number | undefined
+        /** How long nothing is sent then, before one decision is tried; 1 s if left out. */
+        readonly cooldown?: Duration | undefined
+      }
+    | undefined
+  /**
+   * Deny a key without asking the store while it is known to be denied, for at most this long. If left out, every
+   * request asks. Until then a reset or refund by another process is not seen.
+   */
+  readonly denyCache?: Duration | undefined
+  /**
+   * Called when the store begins to fail and when it works again. If left out, an outage raises a process warning.
+   */
+  readonly onStateChange?: ((state: StoreState) => void) | undefined
+}
+
+/** Whether a store works, and if not, why. */
+export interface StoreState {
+  readonly isAvailable: boolean
+  readonly error?: HeadgateError
+}
+
+/** The options, read. */
+export interface RemoteSettings {
+  readonly deadlineMs: number
+  readonly onStoreError: OnStoreError
+  readonly share: number
+  readonly breaker: BreakerSettings
+  /** 0: denials are not remembered. */
+  readonly denyCacheMs: number
+  readonly onStateChange: (state: StoreState) => void
+}
+
+/** The names of the options of every remote store. */
+export const remoteStoreOptionNames = [
+  'deadline',
+  'onStoreError',
+  'share',
+  'breaker',
+  'denyCache',
+  'onStateChange'
+] as const
+
+/**
+ * Refuses options of a store that are no object, or that it does not know.
+ * @throws HeadgateError
+ */
+export function checkStoreOptions(
+  options: object,
+  names: readonly string[],
+  store: string,
+  example: string
+): void {
+  if (typeof options !== 'object' || options === null)
+    throw badOption('options', options, `give an object such as ${example}, or nothing`)
+  checkNames(options, names, store)
+}
+
+/** @throws HeadgateError that names the option, the value and the fix */
+export function readOptions(options: RemoteStoreOptions): RemoteSettings {
+  const { breaker = {}, onStateChange } = options
+  if (typeof breaker !== 'object') throw badOption('breaker', breaker, "give { failures: 3, cooldown: '1s' }")
+  checkNames(breaker, ['failures', 'cooldown'], '`breaker`')
+  if (onStateChange !== undefined && typeof onStateChange !== 'function')
+    throw badOption('onStateChange', onStateChange, 'give a function')
+  return {
+    deadlineMs: durationMs('deadline', options.deadline ?? 100),
+    onStoreError: checkOnStoreError(options.onStoreError) ?? 'local',
+    share: checkShare(options.share) ?? 1,
+    breaker: {
+      failures: wholeNumber('breaker.failures', breaker.failures ?? 3, 1),
+      cooldownMs: durationMs('breaker.cooldown', breaker.cooldown ?? 1000)
+    },
+    denyCacheMs: options.denyCache === undefined ? 0 : durationMs('denyCache', options.denyCache),
+    onStateChange: onStateChange ?? warnOfOutage
+  }
+}
+
+function warnOfOutage({ error }: StoreState): void {
+  if (error !== undefined)
+    process.emitWarning(`headgate: ${error.message} Until it is back, \`onStoreError\` decides.`, {
+      type: 'HeadgateWarning',
+      code: error.code
+    })
+}

@@ -1,0 +1,144 @@
+import type { AsyncBuckets, AsyncBucketsOptions, AsyncStore } from '../core/async-store.js'
+import { type Identity, Names } from '../core/names.js'
+import type { Backend } from './backend.js'
+import { Batches } from './batches.js'
+import { RemoteBuckets } from './buckets.js'
+import { Deadline } from './deadline.js'
+import { DenyCache } from './deny-cache.js'
+import type { Executor, Location } from './executor.js'
+import { Leases } from './leases.js'
+import { LocalCounting } from './local-counting.js'
+import { Nodes } from './nodes.js'
+import { OperationExecutor } from './operation-executor.js'
+import {
+  checkStoreOptions,
+  type RemoteSettings,
+  type RemoteStoreOptions,
+  readOptions,
+  remoteStoreOptionNames
+} from './options.js'
+import { Repayment } from './repayment.js'
+import { StateExecutor } from './state-executor.js'
+
+const { createHash } = process.getBuiltinModule('node:crypto')
+
+/** A store outside the process. */
+export interface RemoteStore extends AsyncStore {
+  /** False while the store, or one of its nodes, fails: for health checks. */
+  readonly isAvailable: boolean
+  /**
+   * Returns leases and stops timers. The client stays open, because it is yours. Limiters keep working, without
+   * leases.
+   */
+  close(): Promise<void>
+}
+
+/**
+ * One limit for all processes that share a database, whatever it is: the backend says how it is used, and this store
+ * adds a deadline, a breaker, what happens during an outage, and ways to ask less often.
+ * @throws HeadgateError that names the option, the value and the fix
+ */
+export function remoteStore(backend: Backend, options: RemoteStoreOptions = {}): RemoteStore {
+  checkStoreOptions(options, remoteStoreOptionNames, 'remoteStore', "{ deadline: '100ms' }")
+  return new BackendStore(backend, readOptions(options))
+}
+
+class BackendStore implements RemoteStore {
+  readonly #backend: Backend
+  readonly #settings: RemoteSettings
+  readonly #names: Names
+  readonly #nodes: Nodes
+  readonly #deadline: Deadline
+  readonly #batches: Batches
+  readonly #opened: RemoteBuckets[] = []
+
+  constructor(backend: Backend, settings: RemoteSettings) {
+    const { name } = backend
+    const { deadlineMs, breaker, onStateChange } = settings
+    const repayment = new Repayment(this.#opened)
+    this.#backend = backend
+    this.#settings = settings
+    this.#names = new Names({ where: `in ${name} ` })
+    this.#nodes = new Nodes(backend, {
+      breaker,
+      onChange: (error) =>
+        onStateChange(error === undefined ? { isAvailable: true } : { isAvailable: false, error }),
+      onRecovery: () => repayment.begin()
+    })
+    this.#deadline = new Deadline(this.#nodes, {
+      name,
+      deadlineMs,
+      isOutage: (error) => backend.isOutage?.(error) ?? true
+    })
+    this.#batches = new Batches(this.#nodes, this.#deadline)
+  }
+
+  get isAvailable(): boolean {
+    return this.#nodes.isAvailable
+  }
+
+  openAsync(options: AsyncBucketsOptions): AsyncBuckets {
+    return this.#names.claim(options, (identity) => this.#open(nameOf(identity), options))
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#opened.map((buckets) => buckets.close()))
+    this.#backend.close?.()
+  }
+
+  #open(name: string, options: AsyncBucketsOptions): RemoteBuckets {
+    const { policies, lease, onStoreError, share } = options
+    const settings = this.#settings
+    const buckets: RemoteBuckets = new RemoteBuckets({
+      policies,
+      name: this.#backend.name,
+      locate: (key) => this.#locate(key),
+      executor: this.#executorFor(name, options),
+      localCounting: new LocalCounting({
+        policies,
+        onStoreError: onStoreError ?? settings.onStoreError,
+        share: share ?? settings.share
+      }),
+      denyCache: this.#denyCacheFor(options),
+      leases:
+        lease === undefined
+          ? null
+          : new Leases(lease, (key, units, at) =>
+              buckets.refund(key, units, policies, { at, source: 'store' })
+            )
+    })
+    this.#opened.push(buckets)
+    return buckets
+  }
+
+  #locate(key: string): Location {
+    const shard = this.#backend.shardOf(key)
+    return { node: this.#nodes.of(shard), shard }
+  }
+
+  #executorFor(name: string, { policies, countDenied, blockMs }: AsyncBucketsOptions): Executor {
+    const terms = { name, policies, countDenied, blockMs }
+    const opened = this.#backend.open(terms)
+    return 'rulesFor' in opened
+      ? new OperationExecutor(this.#batches, opened, policies)
+      : new StateExecutor(this.#deadline, opened, terms)
+  }
+
+  /** Denials that are to be charged must reach the store. */
+  #denyCacheFor({ countDenied }: AsyncBucketsOptions): DenyCache | null {
+    const { denyCacheMs } = this.#settings
+    return denyCacheMs === 0 || countDenied ? null : new DenyCache(denyCacheMs)
+  }
+}
+
+/** Characters of a name that are shown. */
+const longestShown = 60
+
+/** What a limiter's keys are named: readable, and with a digest of all that makes it different from others. */
+function nameOf({ names, place, rule }: Identity): string {
+  const shown = (place ? `${place}:` : '') + names.join('+')
+  const digest = createHash('sha256')
+    .update(JSON.stringify([names, place, rule]))
+    .digest('base64url')
+  return `${shown.slice(0, longestShown).replace(/[^!-z|~]/g, '_')}:${digest.slice(0, 8)}`
+}
