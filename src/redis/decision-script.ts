@@ -1,6 +1,5 @@
 import type { Policy } from '../core/policy.js'
 import type { Strategy } from '../core/strategy.js'
-import { longestLifeMs } from '../remote/key-state.js'
 import bucket from './lua/bucket.lua'
 import keys from './lua/keys.lua'
 import main from './lua/main.lua'
@@ -36,8 +35,7 @@ export function decisionScript(
   const twins = strategies.map(
     (strategy) => `strategies['${nameOf(strategy)}'] = ${called(twinOf(strategy)!)}`
   )
-  const text = [
-    `local longestLifeMs = ${longestLifeMs}\n`,
+  const made = scriptOf([
     time,
     ...twins,
     rules,
@@ -48,8 +46,8 @@ export function decisionScript(
     bucket,
     operations,
     main
-  ].join('')
-  const script = scripts.get(text) ?? scriptOf(text)
-  scripts.set(text, script)
+  ])
+  const script = scripts.get(made.text) ?? made
+  scripts.set(made.text, script)
   return { script, names: policies.map(({ strategy }) => nameOf(strategy)) }
 }

@@ -1,11 +1,10 @@
 import type { Call, Change, Swapped, Swapping } from '../remote/backend.js'
-import { longestLifeMs } from '../remote/key-state.js'
 import { keyOf } from './keys.js'
 import type { Link } from './link.js'
 import swapLua from './lua/swap.lua'
-import { scriptOf } from './script.js'
+import { longestLifeMs, scriptOf } from './script.js'
 
-const script = scriptOf(`local longestLifeMs = ${longestLifeMs}\n${swapLua}`)
+const script = scriptOf([swapLua])
 
 /** Compares and swaps the keys of one limiter, for strategies that have no Lua. */
 export class RedisSwapping implements Swapping {
@@ -21,9 +20,13 @@ export class RedisSwapping implements Swapping {
   }
 
   async swap(key: string, expected: string, change: Change | null, call: Call): Promise<Swapped> {
-    const written = change ? [change.text, String(change.lifeMs), change.mayShorten ? '0' : '1'] : []
+    const written = change ? writtenOf(change) : []
     const keys = [keyOf(this.#prefix, key) + this.#suffix]
     const reply = await this.#link.call(call, script, keys, [expected, ...written])
     return { now: Number(reply[1]), isDone: Number(reply[2]) === 1, text: String(reply[3] ?? '') }
   }
+}
+
+function writtenOf({ text, lifeMs, mayShorten }: Change): string[] {
+  return [text, String(Math.min(lifeMs, longestLifeMs)), mayShorten ? '0' : '1']
 }

@@ -105,7 +105,7 @@ export interface Runner {
 export interface Change {
   /** Its state, as text of printable ASCII. */
   readonly text: string
-  /** How long the state must be kept, ms; it may be deleted then. 0 or less: at once. */
+  /** How long the state must be kept, ms; it may be deleted then. 0 or less: at once; `Infinity` for a block without end. */
   readonly lifeMs: number
   /** False if it must be kept no shorter than it was to be until now, either. */
   readonly mayShorten: boolean

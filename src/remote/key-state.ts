@@ -5,9 +5,6 @@ import { type Action, type ActionKind, charge, peek, type Verdict } from '../cor
 import type { Change, LimiterTerms } from './backend.js'
 import { type Changed, isDecided, type Operation } from './operation.js'
 
-/** The longest that a key is kept, ms: ten years, for blocks without end. */
-export const longestLifeMs = 315_360_000_000
-
 /** Numbers of a tier before its strategy's: the clock's last time, and how far steady time is ahead of it. */
 const timeNumbers = 2
 
@@ -65,11 +62,11 @@ export class KeyState {
   get change(): Change | null {
     if (!this.#isChanged) return null
     if (this.#isForgotten) return { text: '', lifeMs: 0, mayShorten: true }
-    const owedMs = Math.max(this.#blockedMs, this.#bucket.owedMs())
+    const lifeMs = Math.max(this.#blockedMs, this.#bucket.owedMs())
     // Others may know of a lower limit, under which it owes for longer.
     const { lowest, policies } = this.#bucket
     const mayShorten = policies === this.#own && !lowest.variesFrom(this.#own)
-    return { text: this.#text, lifeMs: Math.min(longestLifeMs, owedMs), mayShorten }
+    return { text: this.#text, lifeMs, mayShorten }
   }
 
   get #text(): string {

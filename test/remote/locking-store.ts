@@ -1,0 +1,76 @@
+import { setImmediate } from 'node:timers/promises'
+import {
+  type Backend,
+  type Decide,
+  type LimiterTerms,
+  type Locking,
+  type RemoteStore,
+  remoteStore
+} from '../../src/remote/index.js'
+
+interface Row {
+  readonly text: string
+  readonly expiresAt: number
+}
+
+/** A table as a database has it: each step takes a while, and a row is locked by one transaction at a time. */
+class Table {
+  readonly #rows = new Map<string, Row>()
+  readonly #locks = new Map<string, Promise<void>>()
+
+  /** `SELECT … FOR UPDATE`, what is done with the row, and `COMMIT`, or `ROLLBACK` if that throws. */
+  async transaction(id: string, change: (row: Row | undefined) => Row | undefined): Promise<void> {
+    const before = this.#locks.get(id)
+    const { promise, resolve: unlock } = withResolvers()
+    this.#locks.set(id, promise)
+    await before
+    try {
+      await setImmediate()
+      const row = change(this.#rows.get(id))
+      await setImmediate()
+      if (row === undefined) this.#rows.delete(id)
+      else this.#rows.set(id, row)
+    } finally {
+      if (this.#locks.get(id) === promise) this.#locks.delete(id)
+      unlock()
+    }
+  }
+}
+
+function withResolvers() {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
+/** Keeps each key in a row, and lets core decide on it while the row is locked. */
+class TableBackend implements Backend {
+  readonly name = 'the table'
+  readonly #table = new Table()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  shardOf = () => 0
+  nodeOf = () => ''
+
+  open({ name }: LimiterTerms): Locking {
+    const update = (key: string, decide: Decide) =>
+      this.#table.transaction(`${name}:${key}`, (row) => {
+        const now = this.#now()
+        const change = decide(row !== undefined && now < row.expiresAt ? row.text : '', now)
+        if (change === null) return row
+        const least = change.mayShorten ? 0 : (row?.expiresAt ?? 0)
+        const expiresAt = Math.max(now + change.lifeMs, least)
+        return expiresAt > now ? { text: change.text, expiresAt } : undefined
+      })
+    return { update }
+  }
+}
+
+export const lockingStore = (now: () => number): RemoteStore =>
+  remoteStore(new TableBackend(now), { deadline: '20s' })
