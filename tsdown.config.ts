@@ -41,6 +41,10 @@ export default defineConfig({
         {
           name: isTypes ? 'internal.d' : 'internal',
           test: /[\\/]src[\\/](core|memory|http|hosts|decorators)[\\/]/
+        },
+        {
+          name: (id) => (id.endsWith('.d.ts') ? 'remote/internal.d' : 'remote/internal'),
+          test: /[\\/]src[\\/]remote[\\/]/
         }
       ]
     }

@@ -27,10 +27,11 @@ export class ScriptRunner implements Runner {
   }
 
   async run(requests: readonly RedisRequest[], call: Call): Promise<(Verdict | undefined)[]> {
-    const keys = requests.flatMap(({ key, rules: { suffixes } }) => {
+    const keys: string[] = []
+    for (const { key, rules } of requests) {
       const begin = keyOf(this.#prefix, key)
-      return suffixes.map((suffix) => begin + suffix)
-    })
+      for (const suffix of rules.suffixes) keys.push(begin + suffix)
+    }
     const reply = await this.#link.call(call, this.#script, keys, argumentsOf(requests))
     let from = 2
     return requests.map(({ operation, rules: { policies } }) => {

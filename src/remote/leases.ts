@@ -63,9 +63,12 @@ export class Leases {
     lease.usedAt = now
     const { verdict, units, heardAt } = lease
     return {
-      ...verdict,
-      source: 'lease',
+      isAllowed: true,
+      isBlocked: false,
       charged: cost,
+      at: verdict.at,
+      source: 'lease',
+      policies: verdict.policies,
       out: outWithHeld(verdict.out, units, Math.floor(now - heardAt))
     }
   }

@@ -1,5 +1,5 @@
--- luacheck: read globals now at buckets held lifeAt load save pages readTime huge
--- luacheck: read globals answer change reset isAllowed isBlocked charged
+-- luacheck: read globals now at buckets held lifeAt load save pages readTime huge blockedMsOf keep change reset
+-- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs
 --[[
 Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
 cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block;
@@ -8,52 +8,50 @@ The reply to each that is decided: a sum of 1 if it is allowed and 2 if the key 
 numbers for each tier, where -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
 such integers.
 ]]
-local arg = at
-local function argumentsOf(kind, bucket)
-  local count = kind == 'reset' and 0 or kind == 'repay' and #bucket or (kind == 'lease' or kind == 'refund') and 2 or 1
-  local values = {}
-  for i = 1, count do values[i] = tonumber(ARGV[arg + i - 1]) end
-  arg = arg + count
-  return values
+local function countOf(kind, bucket)
+  if kind == 'reset' then return 0 end
+  if kind == 'repay' then return #bucket end
+  return (kind == 'lease' or kind == 'refund') and 2 or 1
 end
-local reply, size, key = { 1, now }, 2, 1
-local function open(bucket)
-  local index = load(key, bucket)
-  local s = held[index]
-  bucket.index, bucket.hasStepped = index, false
-  key = key + 1
-  for i = 1, #bucket do
-    local tier = bucket[i]
-    tier.state = s
-    if tier.isApart then
-      tier.index = pages.load(KEYS[key])
-      tier.state = held[tier.index]
-      key = key + 1
-    end
-    if readTime(tier) then bucket.hasStepped = true end
-  end
-  return s
-end
-local function append(bucket)
-  reply[size + 1], reply[size + 2] = (isAllowed and 1 or 0) + (isBlocked and 2 or 0), charged
-  size = size + 2
-  for i = 1, #bucket do
-    local tier = bucket[i]
-    reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4] =
-      tier.remaining, tier.retryAfterMs, tier.resetMs, tier.delayMs
-    size = size + 4
-  end
-end
+local arg, reply, size, key = at, { 1, now }, 2, 1
 while arg <= #ARGV do
   local count, bucket, kind = tonumber(ARGV[arg]), buckets[tonumber(ARGV[arg + 1])], ARGV[arg + 2]
-  arg = arg + 3
-  local values = argumentsOf(kind, bucket)
   local isDecided = kind == 'take' or kind == 'peek' or kind == 'charge' or kind == 'lease'
+  local values = {}
+  arg = arg + 3
+  for i = 1, countOf(kind, bucket) do
+    values[i] = tonumber(ARGV[arg])
+    arg = arg + 1
+  end
+  local cost, wanted = values[1], values[2]
   for _ = 1, count do
-    local s = open(bucket)
+    local index = load(key, bucket)
+    local s = held[index]
+    bucket.index, bucket.hasStepped = index, false
+    key = key + 1
+    for i = 1, #bucket do
+      local tier = bucket[i]
+      tier.state = s
+      if tier.isApart then
+        tier.index = pages.load(KEYS[key])
+        tier.state = held[tier.index]
+        key = key + 1
+      end
+      if readTime(tier) then bucket.hasStepped = true end
+    end
     if isDecided then
-      answer(bucket, s, kind, values[1], values[2])
-      append(bucket)
+      decide(bucket, kind, cost, s.blockedUntil and blockedMsOf(bucket, s) or 0, wanted)
+      if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
+      if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
+      if penaltyMs > 0 then block(bucket, penaltyMs) end
+      reply[size + 1], reply[size + 2] = (isAllowed and 1 or 0) + (isBlocked and 2 or 0), charged
+      size = size + 2
+      for i = 1, #bucket do
+        local tier = bucket[i]
+        reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4] =
+          tier.remaining, tier.retryAfterMs, tier.resetMs, tier.delayMs
+        size = size + 4
+      end
     elseif kind == 'reset' then
       reset(bucket, s)
     else

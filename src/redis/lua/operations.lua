@@ -1,5 +1,5 @@
 -- luacheck: read globals now max ownerAt lifeAt keyAt wipe owedMs
--- luacheck: read globals decide block refundEach chargeEach checkEach hasCharged penaltyMs
+-- luacheck: read globals refundEach chargeEach checkEach
 -- What is done with a bucket whose numbers are at hand: `s` is what its first key holds.
 -- The twin of a `SteadyTime` without a window: a step back of the clock neither ends nor lengthens a block.
 local function blockedMsOf(bucket, s)
@@ -28,15 +28,6 @@ local function keep(bucket, s)
     end
   end
 end
-local function setBlock(s, blockMs)
-  s.blockedUntil, s.blockedSince = now + blockMs, now
-end
-local function answer(bucket, s, kind, cost, wanted)
-  decide(bucket, kind, cost, s.blockedUntil and blockedMsOf(bucket, s) or 0, wanted)
-  if penaltyMs > 0 then setBlock(s, penaltyMs) end
-  if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
-  if penaltyMs > 0 then block(bucket, penaltyMs) end
-end
 local function reset(bucket, s)
   for i = 1, bucket.size do s[i] = 0 end
   s.blockedUntil, lifeAt[bucket.index] = nil, 0
@@ -51,7 +42,7 @@ local function change(bucket, s, kind, more)
   if kind == 'refund' then
     refundEach(bucket, more[1], max(0, now - (more[2] or now)))
   elseif kind == 'block' then
-    setBlock(s, more[1])
+    s.blockedUntil, s.blockedSince = now + more[1], now
   elseif kind == 'repay' then
     chargeEach(bucket, more)
   end

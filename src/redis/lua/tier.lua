@@ -40,19 +40,16 @@ local function check(tier, cost)
   tier.remaining, tier.retryAfterMs, tier.resetMs, tier.delayMs = remaining, retryAfterMs, resetMs, 0
   return allowed
 end
--- Notes the time of what has changed.
-local function touch(tier)
-  tier.state[tier.at - 2], tier.state[tier.at - 1] = tier.latest, tier.offset
-end
 local function charge(tier, cost)
-  local remaining, resetMs, delayMs = tier.strategy.charge(tier.state, tier.at, tier, tier.now, cost)
-  touch(tier)
+  local s, at = tier.state, tier.at
+  local remaining, resetMs, delayMs = tier.strategy.charge(s, at, tier, tier.now, cost)
+  s[at - 2], s[at - 1] = tier.latest, tier.offset
   tier.remaining, tier.resetMs, tier.delayMs = remaining, resetMs + tier.lag, delayMs or 0
 end
 local function refund(tier, cost, agoMs)
   if not tier.strategy.refund then return end
   tier.strategy.refund(tier.state, tier.at, tier, tier.now, cost, tier.now - agoMs)
-  touch(tier)
+  tier.state[tier.at - 2], tier.state[tier.at - 1] = tier.latest, tier.offset
 end
 -- How long it owes, as it was checked or charged last, and under the lowest limit.
 local function owedMs(tier)
