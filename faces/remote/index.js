@@ -1,0 +1,1 @@
+export { HeadgateError, Out, outSize, remoteStore } from './index.cjs'
