@@ -5,7 +5,7 @@ import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Store } from '../core/store.js'
-import { type ExpressRequest, expressPort } from '../hosts/express/host.js'
+import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
 import { Gate, type Next } from '../http/gate.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
@@ -52,7 +52,7 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
       "`rateLimit` itself was used as a middleware: call it, app.use(rateLimit({ limit: 100, window: '1m' }))."
     )
   const plan = gatePlan(options, 'rateLimit') as never
-  const gate = new Gate<ExpressRequest, ServerResponse>(plan, expressPort)
+  const gate = new Gate<ExpressRequest, ServerResponse>(plan, expressHost)
   const watch = new TurnWatch()
   const middleware = (
     request: IncomingMessage,

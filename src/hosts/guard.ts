@@ -6,8 +6,8 @@ import { Gate, type Next } from '../http/gate.js'
 import type { KeySpec } from '../http/key.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
-import { expressPort } from './express/host.js'
-import { fastifyPort, isReply } from './fastify/host.js'
+import { expressHost } from './express/host.js'
+import { fastifyHost, isReply } from './fastify/host.js'
 
 /** A handler that is a middleware to Express and a hook to Fastify. */
 export interface GuardHandler {
@@ -38,8 +38,8 @@ export const guard = {
   ): GuardHandler {
     const options: GateOptions<Req, object> = { key, limit, window, strategy }
     const plan = gatePlan(options, 'guard.limit') as never
-    const express = new Gate(plan, expressPort)
-    const fastify = new Gate(plan, fastifyPort)
+    const express = new Gate(plan, expressHost)
+    const fastify = new Gate(plan, fastifyHost)
     const watch = new TurnWatch()
     const handler = (request: object, response: object, next: (error?: Error) => void) => {
       const isFastify = isReply(response)

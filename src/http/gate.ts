@@ -3,7 +3,7 @@ import { decisionOf } from '../core/decision.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Verdict } from '../core/verdict.js'
 import { clientAddress } from './client-address.js'
-import type { Port } from './host.js'
+import type { Host } from './host.js'
 import { type KeyReader, keyReader } from './key.js'
 import type { GatePlan } from './options.js'
 import { asError, gather, isPromiseLike } from './promise.js'
@@ -36,26 +36,26 @@ export class Gate<Req, Res> implements Recorder {
   /** The limiter behind it; null where limits or windows are computed, for then no answer holds for all requests. */
   readonly limiter: Limiter | AsyncLimiter | null
   readonly #plan: GatePlan<Req, Res>
-  readonly #port: Port<Req, Res>
+  readonly #host: Host<Req, Res>
   readonly #key: KeyReader<Req>
   readonly #writer: ResponseWriter<Req, Res>
   readonly #watch: ProxyWatch | null
   readonly #warned = new Set<string>()
 
-  constructor(plan: GatePlan<Req, Res>, port: Port<Req, Res>) {
+  constructor(plan: GatePlan<Req, Res>, host: Host<Req, Res>) {
     this.#plan = plan
-    this.#port = port
+    this.#host = host
     this.#key = keyReader(plan.key, {
-      header: port.header,
+      header: host.header,
       ipv6Subnet: plan.ipv6Subnet
     })
-    this.#writer = new ResponseWriter(plan, port)
+    this.#writer = new ResponseWriter(plan, host)
     this.limiter = plan.rules.fixed?.limiter ?? null
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
     const usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
-    this.#watch = usesAddress ? new ProxyWatch(port.trustOption) : null
+    this.#watch = usesAddress ? new ProxyWatch(host.trustOption) : null
   }
 
   /** Takes a request through the gate. Errors of the user's functions go to `next`. */
@@ -88,9 +88,9 @@ export class Gate<Req, Res> implements Recorder {
 
   /** Lets a request go on after so many ms, unless its client leaves before. */
   hold(outcome: Outcome, response: Res, next: () => void): void {
-    if (this.#port.isClosed(response)) return
+    if (this.#host.isClosed(response)) return
     const timer = setTimeout(next, Math.min(outcome, longestHold))
-    this.#port.onClose(response, () => clearTimeout(timer))
+    this.#host.onClose(response, () => clearTimeout(timer))
   }
 
   /**
@@ -98,7 +98,7 @@ export class Gate<Req, Res> implements Recorder {
    * @throws what the user's functions throw
    */
   enter(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
-    if (this.#port.hasManyCalls !== true && this.#hasHandled(request)) return passed
+    if (this.#host.hasManyCalls !== true && this.#hasHandled(request)) return passed
     if (this.#isPreflight(request)) return this.#refusesPreflight(request, response) ? answered : passed
     // Read first: a client that leaves while something is awaited takes its address along.
     const address = this.#watch === null ? '' : this.#addressOf(request, this.#watch)
@@ -179,7 +179,7 @@ export class Gate<Req, Res> implements Recorder {
     const record = new RequestRateLimit(parts, earlier?.without(this))
     // Fields that are there by now may be ours: what was foreign is what the first of all calls found.
     if (foreign !== undefined) record.first.notes.foreign ??= foreign
-    this.#port.setRecord(request, record)
+    this.#host.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
     else this.#writer.headers(response, record)
     if (this.#plan.counts !== null && decision.allowed) this.#refundLater(request, response, record)
@@ -215,7 +215,7 @@ export class Gate<Req, Res> implements Recorder {
         'HEADGATE_COUNT_FAILED',
         `\`countOnly\` failed, so the request stays counted: ${asError(error).message}`
       )
-    this.#port.onFinish(response, (status) => {
+    this.#host.onFinish(response, (status) => {
       try {
         const counts: unknown = this.#plan.counts!(request, response, status)
         const refunded: unknown = isPromiseLike(counts) ? counts.then(settle) : settle(counts)
@@ -229,15 +229,15 @@ export class Gate<Req, Res> implements Recorder {
   /** A CORS preflight: it carries no credentials, and a 429 to it shows as a network error (Fetch standard). */
   #isPreflight(request: Req): boolean {
     return (
-      this.#port.method(request) === 'OPTIONS' &&
-      this.#port.header(request, 'origin') !== undefined &&
-      this.#port.header(request, 'access-control-request-method') !== undefined
+      this.#host.method(request) === 'OPTIONS' &&
+      this.#host.header(request, 'origin') !== undefined &&
+      this.#host.header(request, 'access-control-request-method') !== undefined
     )
   }
 
   /** What earlier limiters decided; `request.rateLimit` may also be another library's. */
   #recordOf(request: Req): RequestRateLimit | undefined {
-    const record = this.#port.recordOf(request)
+    const record = this.#host.recordOf(request)
     return record instanceof RequestRateLimit ? record : undefined
   }
 
@@ -249,10 +249,10 @@ export class Gate<Req, Res> implements Recorder {
 
   #addressOf(request: Req, watch: ProxyWatch): string {
     const { forwarded } = this.#plan
-    const value = this.#port.header(request, forwarded)
-    const trust = value === undefined ? null : this.#port.trust(request)
-    if (value !== undefined) watch.see(trust, this.#port.trustSetting(request))
-    const address = clientAddress(this.#port.socket(request), value, forwarded, trust)
+    const value = this.#host.header(request, forwarded)
+    const trust = value === undefined ? null : this.#host.trust(request)
+    if (value !== undefined) watch.see(trust, this.#host.trustSetting(request))
+    const address = clientAddress(this.#host.socket(request), value, forwarded, trust)
     if (address === 'unknown' || address === 'unix') watch.missAddress(address)
     return address
   }

@@ -3,7 +3,7 @@ import type { Denial, DenialBody } from './denial.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 
 /** What the gate needs of a framework. An adapter gives one; it is stateless and shared by all its gates. */
-export interface Port<Req, Res> {
+export interface Host<Req, Res> {
   /** True where one request makes several calls, each to be counted. */
   readonly hasManyCalls?: true
   method(request: Req): string

@@ -1,7 +1,7 @@
 import { badOption } from '../core/options.js'
 import { type Denial, type DenialKind, denialBody } from './denial.js'
 import { exposeHeaders, type Quota, retryAfterSeconds } from './headers/index.js'
-import type { Port } from './host.js'
+import type { Host } from './host.js'
 import type { GatePlan } from './options.js'
 import { isPromiseLike } from './promise.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
@@ -17,13 +17,13 @@ const ofAnotherBody = ['Expires', 'Content-Length', 'Content-Encoding'] as const
 /** Writes what a gate has decided onto a response. */
 export class ResponseWriter<Req, Res> {
   readonly #plan: GatePlan<Req, Res>
-  readonly #port: Port<Req, Res>
+  readonly #host: Host<Req, Res>
   /** Values of the header fields of the response at hand; one array for all responses. */
   readonly #values: string[] = []
 
-  constructor(plan: GatePlan<Req, Res>, port: Port<Req, Res>) {
+  constructor(plan: GatePlan<Req, Res>, host: Host<Req, Res>) {
     this.#plan = plan
-    this.#port = port
+    this.#host = host
   }
 
   /** Sets the header fields of all limiters on the request, unless headers are sent already. */
@@ -35,16 +35,16 @@ export class ResponseWriter<Req, Res> {
     const nowMs = headers.readsClock ? this.#now(record) : 0
     headers.fill(tiers, nowMs, this.#values)
     if (headers.lists.length > 0) this.#keepForeign(response, record)
-    this.#port.setHeaders(response, headers.fields, this.#values)
-    if ((record.allowed && !exposes) || this.#port.isSent(response)) return
+    this.#host.setHeaders(response, headers.fields, this.#values)
+    if ((record.allowed && !exposes) || this.#host.isSent(response)) return
     if (!record.allowed)
       this.#set(response, 'Retry-After', this.#laterRetry(response, headers.retryAfter(tiers, nowMs)))
     if (exposes) {
       const name = 'Access-Control-Expose-Headers'
-      this.#port.setHeader(
+      this.#host.setHeader(
         response,
         name,
-        exposeHeaders(this.#port.getHeader(response, name), headers.exposed)
+        exposeHeaders(this.#host.getHeader(response, name), headers.exposed)
       )
     }
   }
@@ -59,7 +59,7 @@ export class ResponseWriter<Req, Res> {
     const { fields, lists } = this.#plan.headers
     const { first } = record
     if (first === record)
-      first.notes.foreign ??= new Map(lists.map((name) => [name, this.#port.getHeader(response, name) ?? '']))
+      first.notes.foreign ??= new Map(lists.map((name) => [name, this.#host.getHeader(response, name) ?? '']))
     for (let i = 0; i < fields.length; i++) {
       const members = first.notes.foreign?.get(fields[i]!)
       if (members && this.#values[i] !== '') this.#values[i] = `${members}, ${this.#values[i]}`
@@ -68,14 +68,14 @@ export class ResponseWriter<Req, Res> {
 
   /** The later of the Retry-After that is there and ours. */
   #laterRetry(response: Res, own: string): string {
-    const there = this.#port.getHeader(response, 'Retry-After')
+    const there = this.#host.getHeader(response, 'Retry-After')
     return there !== undefined && /^\d+$/.test(there) && Number(there) > Number(own) ? there : own
   }
 
   /** Answers a denied request, or has the user's `onLimited` do so. */
   deny(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
     const { onLimited } = this.#plan
-    if (this.#port.isSent(response)) return this.#port.cutShort(response)
+    if (this.#host.isSent(response)) return this.#host.cutShort(response)
     if (record.source === 'deny') return this.#closeGate(request, response, record)
     if (onLimited !== null) return this.#handOver(request, response, record, isBan)
     return this.#answer(request, response, record, isBan)
@@ -99,15 +99,15 @@ export class ResponseWriter<Req, Res> {
 
   /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
   #handOver(request: Req, response: Res, record: RequestRateLimit, isBan: boolean): unknown {
-    const before = this.#port.status(response)
+    const before = this.#host.status(response)
     const failed = (error: unknown) => {
-      if (!this.#port.isSent(response)) this.#port.setStatus(response, before)
+      if (!this.#host.isSent(response)) this.#host.setStatus(response, before)
       throw error
     }
     const finish = (value: unknown) => {
-      if (this.#port.isSent(response) || value === response) return undefined
+      if (this.#host.isSent(response) || value === response) return undefined
       if (value === undefined) return this.#answer(request, response, record, isBan)
-      return this.#port.sendValue(response, value, this.#plan.statusCode)
+      return this.#host.sendValue(response, value, this.#plan.statusCode)
     }
     this.#refuse(response, this.#plan.statusCode)
     try {
@@ -122,7 +122,7 @@ export class ResponseWriter<Req, Res> {
 
   /** Answers a request from an address of the deny list. */
   forbid(request: Req, response: Res): void {
-    if (this.#port.isSent(response)) this.#port.cutShort(response)
+    if (this.#host.isSent(response)) this.#host.cutShort(response)
     else {
       this.#refuse(response, 403)
       this.#send(request, response, 403, 'abuse', [], 'Forbidden')
@@ -144,11 +144,11 @@ export class ResponseWriter<Req, Res> {
 
   /** A denied response must not be stored, whatever earlier middleware said of it (RFC 6585 §4, RFC 9111 §3). */
   #refuse(response: Res, status: number): void {
-    this.#port.setStatus(response, status)
-    this.#port.setHeader(response, 'Cache-Control', 'no-store')
+    this.#host.setStatus(response, status)
+    this.#host.setHeader(response, 'Cache-Control', 'no-store')
     // Only what is there: Node would send no length of its own once that is removed.
     for (const name of ofAnotherBody)
-      if (this.#port.getHeader(response, name) !== undefined) this.#port.removeHeader(response, name)
+      if (this.#host.getHeader(response, name) !== undefined) this.#host.removeHeader(response, name)
   }
 
   #send(
@@ -159,7 +159,7 @@ export class ResponseWriter<Req, Res> {
     tiers: readonly Quota[],
     message: string | null
   ): void {
-    const accept = this.#port.header(request, 'accept')
+    const accept = this.#host.header(request, 'accept')
     const denial: Denial = {
       kind,
       status,
@@ -167,11 +167,11 @@ export class ResponseWriter<Req, Res> {
       retryAfterSeconds: retryAfterSeconds(tiers),
       ...(message === null ? {} : { message })
     }
-    this.#port.send(response, denialBody(typeof accept === 'string' ? accept : undefined, denial), denial)
+    this.#host.send(response, denialBody(typeof accept === 'string' ? accept : undefined, denial), denial)
   }
 
   #set(response: Res, name: string, value: string): void {
-    if (value !== '') this.#port.setHeader(response, name, value)
+    if (value !== '') this.#host.setHeader(response, name, value)
   }
 }
 

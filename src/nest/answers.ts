@@ -1,5 +1,5 @@
 import { type Denial, denialJson } from '../http/denial.js'
-import type { Port } from '../http/host.js'
+import type { Host } from '../http/host.js'
 import type { Answer } from './exception.js'
 
 /** What denied calls are to be answered, by their response, until the exception that carries it is made. */
@@ -17,30 +17,30 @@ export function answerOf(response: object): Answer {
   return answers.get(response) ?? sent
 }
 
-/** A port that keeps what it should send, for an exception filter to send it if no other answers. */
-export function deferred<Req, Res extends object>(port: Port<Req, Res>): Port<Req, Res> {
+/** A host that keeps what it should send, for an exception filter to send it if no other answers. */
+export function deferred<Req, Res extends object>(host: Host<Req, Res>): Host<Req, Res> {
   const keep = (response: Res, status: number, body: unknown, send: () => void) => {
     // That of the body which the handler would have sent (`@Header`).
-    if (port.getHeader(response, 'Content-Type') !== undefined) port.removeHeader(response, 'Content-Type')
+    if (host.getHeader(response, 'Content-Type') !== undefined) host.removeHeader(response, 'Content-Type')
     answers.set(response, {
       status,
       body,
       send() {
-        if (!port.isSent(response)) send()
+        if (!host.isSent(response)) send()
       }
     })
   }
   return {
-    ...port,
+    ...host,
     send: (response, body, denial) =>
-      keep(response, denial.status, denialJson(denial), () => port.send(response, body, denial)),
+      keep(response, denial.status, denialJson(denial), () => host.send(response, body, denial)),
     sendValue: (response, value, status) =>
-      keep(response, status, value, () => port.sendValue(response, value, status))
+      keep(response, status, value, () => host.sendValue(response, value, status))
   }
 }
 
 /**
- * What a port does where a call has no answer of its own to write: an exception tells of the denial, and as there is no
+ * What a host does where a call has no answer of its own to write: an exception tells of the denial, and as there is no
  * status to go by, what was admitted stays counted.
  */
 export const unanswered = {
@@ -57,4 +57,4 @@ export const unanswered = {
   onFinish() {},
   isClosed: () => false,
   onClose() {}
-} satisfies Partial<Port<unknown, object>>
+} satisfies Partial<Host<unknown, object>>

@@ -7,7 +7,7 @@ import { RateLimitFilter } from './exception.js'
 import { globalGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
 import { LateInterceptor } from './interceptor.js'
-import { messagePort, type ProxyTrust } from './message.js'
+import { messageHost, type ProxyTrust } from './message.js'
 import type { RateLimitModuleOptions } from './options.js'
 import { checkReach, classesOf } from './reach.js'
 
@@ -36,7 +36,7 @@ export function limitApplication(options: RateLimitModuleOptions, surroundings: 
         'and give what differs as `policies`, or in `@Limit`.'
     )
   const classes = classesOf(modules)
-  const limits = new HandlerLimits(options, messagePort(trustOf(host)), labelsOf(classes.keys()))
+  const limits = new HandlerLimits(options, messageHost(trustOf(host)), labelsOf(classes.keys()))
   for (const [owner, isController] of classes) {
     const marked = limits.read(owner)
     if (marked.length > 0) checkReach(owner, marked, { isController, isGlobal: limits.isGlobal, reflector })

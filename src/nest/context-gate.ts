@@ -3,23 +3,23 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
-import { type ExpressRequest, expressPort } from '../hosts/express/host.js'
-import { fastifyPort, isReply } from '../hosts/fastify/host.js'
+import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
+import { fastifyHost, isReply } from '../hosts/fastify/host.js'
 import { answered, Gate, type Outcome, passed } from '../http/gate.js'
-import type { Port } from '../http/host.js'
+import type { Host } from '../http/host.js'
 import type { GatePlan } from '../http/options.js'
 import { RequestRateLimit } from '../http/request-rate-limit.js'
 import { answerOf, deferred } from './answers.js'
 import { RateLimitException } from './exception.js'
-import { graphqlPort, type ResolverCall, resolverCall } from './graphql.js'
+import { graphqlHost, type ResolverCall, resolverCall } from './graphql.js'
 import { Message } from './message.js'
 import { messageException } from './message-exceptions.js'
 
-const ports = {
-  express: deferred(expressPort),
-  fastify: deferred(fastifyPort),
-  graphqlExpress: graphqlPort(expressPort),
-  graphqlFastify: graphqlPort(fastifyPort)
+const hosts = {
+  express: deferred(expressHost),
+  fastify: deferred(fastifyHost),
+  graphqlExpress: graphqlHost(expressHost),
+  graphqlFastify: graphqlHost(fastifyHost)
 }
 
 /** Takes what a guard is called with, of any kind, through gates that share one plan. */
@@ -36,13 +36,13 @@ export class ContextGate {
   /** The contexts of messages that were met: a guard may stand on a class and on its method. */
   readonly #met = new WeakSet<ExecutionContext>()
 
-  constructor(plan: GatePlan<never, never>, messages: Port<Message, Message>) {
+  constructor(plan: GatePlan<never, never>, messages: Host<Message, Message>) {
     // What `onLimited` would answer with, only HTTP has.
     const silent = { ...plan, onLimited: null }
-    this.#express = new Gate(plan as never, ports.express)
-    this.#fastify = new Gate(plan as never, ports.fastify)
-    this.#graphqlExpress = new Gate(silent as never, ports.graphqlExpress)
-    this.#graphqlFastify = new Gate(silent as never, ports.graphqlFastify)
+    this.#express = new Gate(plan as never, hosts.express)
+    this.#fastify = new Gate(plan as never, hosts.fastify)
+    this.#graphqlExpress = new Gate(silent as never, hosts.graphqlExpress)
+    this.#graphqlFastify = new Gate(silent as never, hosts.graphqlFastify)
     this.#messages = new Gate(silent as never, messages)
     this.limiter = this.#express.limiter
     this.usesUser = this.#express.usesUser
@@ -114,6 +114,6 @@ export function isHttp(context: ExecutionContext): boolean {
 
 function isAnswered(response: object): boolean {
   return isReply(response)
-    ? fastifyPort.isSent(response)
+    ? fastifyHost.isSent(response)
     : (response as Partial<ServerResponse>).headersSent === true
 }

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
-import { expressPort } from '../hosts/express/host.js'
-import { fastifyPort, isReply } from '../hosts/fastify/host.js'
-import type { Port } from '../http/host.js'
+import { expressHost } from '../hosts/express/host.js'
+import { fastifyHost, isReply } from '../hosts/fastify/host.js'
+import type { Host } from '../http/host.js'
 import { unanswered } from './answers.js'
 
 /** One call of a resolver: its request, and the response if the context has it. */
@@ -49,35 +49,35 @@ function isResponse(value: unknown): value is object {
 }
 
 /**
- * A platform's port for resolvers. The status is left to the driver, and nothing tells what became of one resolver:
+ * A platform's host for resolvers. The status is left to the driver, and nothing tells what became of one resolver:
  * it stays counted.
  */
-export function graphqlPort<Req, Res>(port: Port<Req, Res>): Port<Req, ResolverCall> {
+export function graphqlHost<Req, Res>(host: Host<Req, Res>): Host<Req, ResolverCall> {
   // By the response itself: a context may have Fastify's request and Node's response, or the other way round.
-  const portOf = (response: object) =>
-    (isReply(response) ? fastifyPort : expressPort) as unknown as Port<never, object>
+  const hostOf = (response: object) =>
+    (isReply(response) ? fastifyHost : expressHost) as unknown as Host<never, object>
   return {
-    ...port,
+    ...host,
     hasManyCalls: true,
     getHeader(call, name) {
       const { response } = call
-      return response === null ? undefined : portOf(response).getHeader(response, name)
+      return response === null ? undefined : hostOf(response).getHeader(response, name)
     },
     setHeader(call, name, value) {
       const { response } = call
-      if (response !== null) portOf(response).setHeader(response, name, value)
+      if (response !== null) hostOf(response).setHeader(response, name, value)
     },
     setHeaders({ response }, names, values) {
-      if (response !== null) portOf(response).setHeaders(response, names, values)
+      if (response !== null) hostOf(response).setHeaders(response, names, values)
     },
     removeHeader(call, name) {
       const { response } = call
-      if (response !== null) portOf(response).removeHeader(response, name)
+      if (response !== null) hostOf(response).removeHeader(response, name)
     },
     ...unanswered,
     // As when parts of the answer are deferred.
     isSent({ response }) {
-      return response !== null && portOf(response).isSent(response)
+      return response !== null && hostOf(response).isSent(response)
     }
   }
 }

@@ -6,7 +6,7 @@ import { gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
 import { ContextGate, isHttp } from './context-gate.js'
 import { HandlerLimits } from './handler-limits.js'
-import { messagePort, trustsNobody } from './message.js'
+import { messageHost, trustsNobody } from './message.js'
 import type { GuardLimit, NestRequest } from './options.js'
 
 /**
@@ -69,7 +69,7 @@ export interface LimitGuard extends CanActivate {
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function limitGuard<Req = NestRequest, Res = unknown>(options: GuardLimit<Req, Res>): LimitGuard {
-  const gate = new ContextGate(gatePlan(options, 'limitGuard') as never, messagePort(trustsNobody))
+  const gate = new ContextGate(gatePlan(options, 'limitGuard') as never, messageHost(trustsNobody))
   const watch = new TurnWatch()
   return {
     limiter: gate.limiter,

@@ -5,7 +5,7 @@ import { policyOptionNames } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
 import { inherit, type Placing, placingOf } from '../decorators/limits-of.js'
 import { type Class, methodMark, methodsOf } from '../decorators/marks.js'
-import type { Port } from '../http/host.js'
+import type { Host } from '../http/host.js'
 import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan, gateSettingNames } from '../http/options.js'
 import { ContextGate, isHttp } from './context-gate.js'
@@ -43,7 +43,7 @@ export class HandlerLimits {
   /** True once an interceptor decides those. */
   hasInterceptor = false
   readonly #options: NestLimit
-  readonly #messages: Port<Message, Message>
+  readonly #messages: Host<Message, Message>
   readonly #label: ClassLabel
   readonly #handlers = new WeakMap<Class, WeakMap<Handler, HandlerLimit | null>>()
   readonly #stores = new Set<Closable>()
@@ -53,7 +53,7 @@ export class HandlerLimits {
   readonly #classes = new WeakMap<Class, HandlerLimit>()
 
   /** @throws HeadgateError that names the option, the value and the fix */
-  constructor(options: RateLimitModuleOptions, messages: Port<Message, Message>, label: ClassLabel) {
+  constructor(options: RateLimitModuleOptions, messages: Host<Message, Message>, label: ClassLabel) {
     if (typeof options !== 'object' || options === null || Array.isArray(options))
       throw badOption(
         'options',

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common'
 import type { PeerSocket, TrustFunction } from '../http/client-address.js'
-import type { Port } from '../http/host.js'
+import type { Host } from '../http/host.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import { unanswered } from './answers.js'
 
@@ -96,7 +96,7 @@ function transportSocket(
 export const trustsNobody: ProxyTrust = { trust: () => null, option: 'trust proxy' }
 
 /** Messages have no response: what would be set on one is left out. */
-export function messagePort({ trust, option }: ProxyTrust): Port<Message, Message> {
+export function messageHost({ trust, option }: ProxyTrust): Host<Message, Message> {
   return {
     hasManyCalls: true,
     method: () => '',

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TrustFunction } from '../../http/client-address.js'
-import type { Port } from '../../http/host.js'
+import type { Host } from '../../http/host.js'
 import type { RequestRateLimit } from '../../http/request-rate-limit.js'
 import { recordOf, setRecord } from './record.js'
 
@@ -11,7 +11,7 @@ export interface ExpressRequest extends IncomingMessage {
 }
 
 /** Express 4 and 5, and bare Node servers, which trust no proxy. */
-export const expressPort: Port<ExpressRequest, ServerResponse> = {
+export const expressHost: Host<ExpressRequest, ServerResponse> = {
   method: (request) => request.method ?? '',
   header({ headers }, name) {
     return Object.hasOwn(headers, name) ? headers[name] : undefined

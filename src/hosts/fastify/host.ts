@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Port } from '../../http/host.js'
+import type { Host } from '../../http/host.js'
 import { trustOf } from './trust.js'
 
 /** What the response of an HTTP/2 request has besides. */
@@ -8,7 +8,7 @@ interface Http2Part {
 }
 
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
-export const fastifyPort: Port<FastifyRequest, FastifyReply> = {
+export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   method: (request) => request.raw.method ?? '',
   header({ headers }, name) {
     return Object.hasOwn(headers, name) ? headers[name] : undefined
