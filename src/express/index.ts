@@ -6,7 +6,8 @@ import { HeadgateError } from '../core/errors.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Store } from '../core/store.js'
 import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
-import { Gate, type Next } from '../http/gate.js'
+import { type Next, takeThrough } from '../http/deliver.js'
+import { Gate } from '../http/gate.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import { TurnWatch } from '../http/warnings.js'
@@ -52,7 +53,7 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
       "`rateLimit` itself was used as a middleware: call it, app.use(rateLimit({ limit: 100, window: '1m' }))."
     )
   const plan = gatePlan(options, 'rateLimit') as never
-  const gate = new Gate<ExpressRequest, ServerResponse>(plan, expressHost)
+  const gate = new Gate<ExpressRequest, ServerResponse>(plan)
   const watch = new TurnWatch()
   const middleware = (
     request: IncomingMessage,
@@ -60,7 +61,7 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
     next: (error?: unknown) => void
   ) => {
     watch.see()
-    gate.handle(request as ExpressRequest, response, next as Next)
+    takeThrough(gate, expressHost, request as ExpressRequest, response, next as Next)
   }
   return Object.assign(middleware, { limiter: gate.limiter })
 }

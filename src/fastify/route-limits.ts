@@ -6,7 +6,9 @@ import type {
   RouteOptions
 } from 'fastify'
 import { HeadgateError } from '../core/errors.js'
-import type { Gate, Next } from '../http/gate.js'
+import { fastifyHost } from '../hosts/fastify/host.js'
+import { type Next, takeThrough } from '../http/deliver.js'
+import type { Gate } from '../http/gate.js'
 import { warn } from '../http/warnings.js'
 import type { LimitHook, RouteLimit } from './options.js'
 
@@ -73,7 +75,7 @@ export function limitHook(choose: (request: FastifyRequest) => FastifyGate | nul
     const done = (fourth ?? third) as Next
     const gate = choose(request)
     if (gate === null) done()
-    else gate.handle(request, reply, done)
+    else takeThrough(gate, fastifyHost, request, reply, done)
   }
 }
 

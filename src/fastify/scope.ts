@@ -2,7 +2,6 @@ import type { RouteOptions } from 'fastify'
 import { badOption, checkNames } from '../core/options.js'
 import { policyOptionNames } from '../core/policy.js'
 import type { Owner } from '../core/store.js'
-import { fastifyHost } from '../hosts/fastify/host.js'
 import { Gate } from '../http/gate.js'
 import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan, gateSettingNames, pick } from '../http/options.js'
@@ -121,7 +120,7 @@ function place(
   where: string,
   owner?: Owner
 ): Placed {
-  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where, owner), fastifyHost)
+  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where, owner))
   return { gate, hook: checkHook(hook) ?? (gate.usesUser ? 'preHandler' : 'onRequest') }
 }
 

@@ -2,12 +2,13 @@ import type { Duration } from '../core/duration.js'
 import type { Limiter } from '../core/limiter.js'
 import type { StrategyName } from '../core/policy.js'
 import type { Strategy } from '../core/strategy.js'
-import { Gate, type Next } from '../http/gate.js'
+import { type Next, takeThrough } from '../http/deliver.js'
+import { Gate } from '../http/gate.js'
 import type { KeySpec } from '../http/key.js'
-import { type GateOptions, gatePlan } from '../http/options.js'
+import { type GateOptions, type GatePlan, gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
-import { expressHost } from './express/host.js'
-import { fastifyHost, isReply } from './fastify/host.js'
+import { isReply } from './fastify/host.js'
+import { hostOf } from './host-of.js'
 
 /** A handler that is a middleware to Express and a hook to Fastify. */
 export interface GuardHandler {
@@ -37,16 +38,12 @@ export const guard = {
     strategy: StrategyName | Strategy = 'fixed-window'
   ): GuardHandler {
     const options: GateOptions<Req, object> = { key, limit, window, strategy }
-    const plan = gatePlan(options, 'guard.limit') as never
-    const express = new Gate(plan, expressHost)
-    const fastify = new Gate(plan, fastifyHost)
+    const gate = new Gate(gatePlan(options, 'guard.limit') as GatePlan<object, object>)
     const watch = new TurnWatch()
-    const handler = (request: object, response: object, next: (error?: Error) => void) => {
-      const isFastify = isReply(response)
-      if (!isFastify) watch.see()
-      const gate = isFastify ? fastify : express
-      gate.handle(request as never, response as never, next as Next)
+    const handler = (request: object, response: object, next: Next) => {
+      if (!isReply(response)) watch.see()
+      takeThrough(gate, hostOf(response), request, response, next)
     }
-    return Object.assign(handler, { limiter: express.limiter as Limiter })
+    return Object.assign(handler, { limiter: gate.limiter as Limiter })
   }
 }

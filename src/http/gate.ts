@@ -3,30 +3,21 @@ import { decisionOf } from '../core/decision.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Verdict } from '../core/verdict.js'
 import { clientAddress } from './client-address.js'
+import { DenialMaker } from './denial-maker.js'
 import type { Host } from './host.js'
 import { type KeyReader, keyReader } from './key.js'
 import type { GatePlan } from './options.js'
+import { type Outcome, passed } from './outcome.js'
 import { asError, gather, isPromiseLike } from './promise.js'
-import { type Recorder, type RecordParts, RequestRateLimit } from './request-rate-limit.js'
-import { ResponseWriter } from './response-writer.js'
+import { QuotaFields } from './quota-fields.js'
+import { type Asked, type Recorder, RequestRateLimit } from './request-rate-limit.js'
 import type { Rules } from './rules.js'
 import { ProxyWatch, warn } from './warnings.js'
-
-/** Ends the gate's part of a request: the framework goes on, or to its error handler. */
-export type Next = (error?: Error) => void
-
-/** How a request leaves the gate: a number of ms to hold it (0 to pass at once), or -1 if it was answered. */
-export type Outcome = number
-export const passed: Outcome = 0
-export const answered: Outcome = -1
-
-/** The longest that a Node timer can wait; a longer one would fire at once. */
-const longestHold = 2 ** 31 - 1
 
 /**
  * The order of events for one request, written once for all frameworks: skip, key, cost, decide, headers, then
  * pass, hold or deny; once the response is sent, refund what does not count. It is synchronous as long as the
- * user's functions are.
+ * user's functions are. What it decides is data: whoever called it sends it, or throws it.
  */
 export class Gate<Req, Res> implements Recorder {
   readonly isShadow: boolean
@@ -36,157 +27,99 @@ export class Gate<Req, Res> implements Recorder {
   /** The limiter behind it; null where limits or windows are computed, for then no answer holds for all requests. */
   readonly limiter: Limiter | AsyncLimiter | null
   readonly #plan: GatePlan<Req, Res>
-  readonly #host: Host<Req, Res>
   readonly #key: KeyReader<Req>
-  readonly #writer: ResponseWriter<Req, Res>
+  readonly #fields: QuotaFields
+  readonly #denials: DenialMaker<Req, Res>
   readonly #watch: ProxyWatch | null
   readonly #warned = new Set<string>()
 
-  constructor(plan: GatePlan<Req, Res>, host: Host<Req, Res>) {
+  constructor(plan: GatePlan<Req, Res>) {
     this.#plan = plan
-    this.#host = host
-    this.#key = keyReader(plan.key, {
-      header: host.header,
-      ipv6Subnet: plan.ipv6Subnet
-    })
-    this.#writer = new ResponseWriter(plan, host)
+    this.#key = keyReader(plan.key, plan.ipv6Subnet)
+    this.#fields = new QuotaFields(plan)
+    this.#denials = new DenialMaker(plan, this.#fields)
     this.limiter = plan.rules.fixed?.limiter ?? null
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
     const usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
-    this.#watch = usesAddress ? new ProxyWatch(host.trustOption) : null
-  }
-
-  /** Takes a request through the gate. Errors of the user's functions go to `next`. */
-  handle(request: Req, response: Res, next: Next): void {
-    let outcome: Outcome | PromiseLike<Outcome>
-    try {
-      outcome = this.enter(request, response)
-    } catch (error) {
-      next(asError(error))
-      return
-    }
-    if (outcome === passed) next()
-    else if (typeof outcome !== 'number')
-      outcome.then(
-        (later) => this.#leave(later, response, next),
-        (error) => next(asError(error))
-      )
-    else this.#leave(outcome, response, next)
-  }
-
-  rewrite(record: RequestRateLimit): void {
-    const { request, response } = record.origin
-    if (!this.isShadow) this.#writer.headers(response as Res, this.#recordOf(request as Req) ?? record)
-  }
-
-  #leave(outcome: Outcome, response: Res, next: Next): void {
-    if (outcome === passed) next()
-    else if (outcome !== answered) this.hold(outcome, response, next)
-  }
-
-  /** Lets a request go on after so many ms, unless its client leaves before. */
-  hold(outcome: Outcome, response: Res, next: () => void): void {
-    if (this.#host.isClosed(response)) return
-    const timer = setTimeout(next, Math.min(outcome, longestHold))
-    this.#host.onClose(response, () => clearTimeout(timer))
+    this.#watch = usesAddress ? new ProxyWatch() : null
   }
 
   /**
-   * Decides about a request, and answers it if it is denied.
+   * Decides about a request.
    * @throws what the user's functions throw
    */
-  enter(request: Req, response: Res): Outcome | PromiseLike<Outcome> {
-    if (this.#host.hasManyCalls !== true && this.#hasHandled(request)) return passed
-    if (this.#isPreflight(request)) return this.#refusesPreflight(request, response) ? answered : passed
+  enter(host: Host<Req, Res>, request: Req, response: Res): Outcome | PromiseLike<Outcome> {
+    if (host.hasManyCalls !== true && this.#hasHandled(host, request)) return passed
+    if (isPreflight(host, request)) return this.#passPreflight(host, request)
     // Read first: a client that leaves while something is awaited takes its address along.
-    const address = this.#watch === null ? '' : this.#addressOf(request, this.#watch)
+    const address = this.#watch === null ? '' : this.#addressOf(host, request, this.#watch)
     const skips = this.#plan.skip === null ? false : this.#plan.skip!(request)
     if (isPromiseLike(skips))
-      return skips.then((late) => (late ? passed : this.#admit(request, response, address)))
-    return skips ? passed : this.#admit(request, response, address)
+      return skips.then((late) => (late ? passed : this.#admit(host, request, response, address)))
+    return skips ? passed : this.#admit(host, request, response, address)
+  }
+
+  rewrite(record: RequestRateLimit): void {
+    const { host, request, response } = record.origin as Asked<Req, Res>
+    if (!this.isShadow) this.#fields.set(host, response, recordOf(host, request) ?? record)
   }
 
   /** A preflight is not counted, but an address of the deny list stays refused. */
-  #refusesPreflight(request: Req, response: Res): boolean {
+  #passPreflight(host: Host<Req, Res>, request: Req): Outcome {
     const { allows, denies } = this.#plan
-    if (denies === null || this.isShadow) return false
-    const address = this.#addressOf(request, this.#watch!)
-    if (allows?.(address) || !denies(address)) return false
-    this.#writer.forbid(request, response)
-    return true
+    if (denies === null || this.isShadow) return passed
+    const address = this.#addressOf(host, request, this.#watch!)
+    return !allows?.(address) && denies(address) ? this.#denials.forbid(host, request) : passed
   }
 
-  #admit(request: Req, response: Res, address: string): Outcome | PromiseLike<Outcome> {
+  #admit(host: Host<Req, Res>, request: Req, response: Res, address: string): Outcome | PromiseLike<Outcome> {
     const { allows, denies } = this.#plan
     if (allows?.(address)) return passed
-    if (denies?.(address) && !this.isShadow) {
-      this.#writer.forbid(request, response)
-      return answered
-    }
-    const key = this.#key.read(request, address)
-    if (typeof key !== 'string') return key.then((late) => this.#price(request, response, late))
-    return this.#price(request, response, key)
+    if (denies?.(address) && !this.isShadow) return this.#denials.forbid(host, request)
+    const key = this.#key.read(request, address, host)
+    if (typeof key !== 'string') return key.then((late) => this.#price(host, request, response, late))
+    return this.#price(host, request, response, key)
   }
 
-  #price(request: Req, response: Res, key: string): Outcome | PromiseLike<Outcome> {
+  #price(host: Host<Req, Res>, request: Req, response: Res, key: string): Outcome | PromiseLike<Outcome> {
     const { rules, cost } = this.#plan
-    if (rules.fixed !== null && typeof cost === 'number')
-      return this.#decide(request, response, key, rules.fixed, cost)
+    const decide = ({ limiter, policies }: Rules, units: number) =>
+      this.#decide({ recorder: this, host, request, response, limiter, policies, key, cost: units })
+    if (rules.fixed !== null && typeof cost === 'number') return decide(rules.fixed, cost)
     const parts = gather<Rules | number>([
       () => rules.forRequest(request),
       () => (typeof cost === 'number' ? cost : cost(request))
     ])
-    const decide = (late: unknown[]) =>
-      this.#decide(request, response, key, late[0] as Rules, late[1] as number)
-    return isPromiseLike(parts) ? parts.then(decide) : decide(parts)
+    if (!isPromiseLike(parts)) return decide(parts[0] as Rules, parts[1] as number)
+    return parts.then((late) => decide(late[0] as Rules, late[1] as number))
   }
 
-  #decide(
-    request: Req,
-    response: Res,
-    key: string,
-    rules: Rules,
-    cost: number
-  ): Outcome | PromiseLike<Outcome> {
-    const { limiter, policies } = rules
-    const asked = { recorder: this, request, response, limiter, policies, key, cost }
+  #decide(asked: Asked<Req, Res>): Outcome | PromiseLike<Outcome> {
+    const { limiter, policies, key, cost } = asked
     const verdict = limiter.take(key, cost, policies)
     return verdict instanceof Promise
-      ? verdict.then((late) => this.#take(asked, late))
-      : this.#take(asked, verdict)
+      ? verdict.then((late) => this.#conclude(asked, late))
+      : this.#conclude(asked, verdict)
   }
 
-  /** Goes on with what the store decided. */
-  #take(
-    asked: Omit<RecordParts, 'decidedAt' | 'decision'>,
-    verdict: Verdict
-  ): Outcome | PromiseLike<Outcome> {
-    const parts = { ...asked, decidedAt: verdict.at, decision: decisionOf(verdict, true) }
-    return this.#settle(asked.request as Req, asked.response as Res, parts, verdict.isBlocked)
-  }
-
-  #settle(
-    request: Req,
-    response: Res,
-    parts: RecordParts,
-    isBlocked: boolean
-  ): Outcome | PromiseLike<Outcome> {
-    const { decision } = parts
-    const earlier = this.#recordOf(request)
-    const foreign = earlier?.first.notes.foreign
-    const record = new RequestRateLimit(parts, earlier?.without(this))
-    // Fields that are there by now may be ours: what was foreign is what the first of all calls found.
-    if (foreign !== undefined) record.first.notes.foreign ??= foreign
-    this.#host.setRecord(request, record)
+  /** Tells of a decision, and makes the outcome of it. */
+  #conclude(asked: Asked<Req, Res>, verdict: Verdict): Outcome | PromiseLike<Outcome> {
+    const { host, request, response } = asked
+    const { at, isBlocked } = verdict
+    const decision = decisionOf(verdict, true)
+    const record = new RequestRateLimit(asked, decision, at)
+    const earlier = recordOf(host, request)
+    if (earlier !== undefined) record.follow(earlier)
+    host.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
-    else this.#writer.headers(response, record)
-    if (this.#plan.counts !== null && decision.allowed) this.#refundLater(request, response, record)
+    else if (decision.allowed) this.#fields.set(host, response, record)
+    if (this.#plan.counts !== null && decision.allowed) this.#refundLater(asked, record)
     if (this.isShadow) return passed
-    if (decision.allowed) return decision.delayMs ?? passed
-    const answer = this.#writer.deny(request, response, record, isBlocked)
-    return isPromiseLike(answer) ? answer.then(() => answered) : answered
+    if (!decision.allowed) return this.#denials.deny(asked, record, isBlocked)
+    const { delayMs = 0 } = decision
+    return delayMs === 0 ? passed : { kind: 'held', forMs: delayMs }
   }
 
   #warnOnce(code: string, message: string): void {
@@ -208,17 +141,17 @@ export class Gate<Req, Res> implements Recorder {
     }
   }
 
-  #refundLater(request: Req, response: Res, record: RequestRateLimit): void {
-    const settle = (counts: unknown) => (counts ? undefined : record.refund())
+  #refundLater({ host, request, response }: Asked<Req, Res>, record: RequestRateLimit): void {
+    const refund = (counts: unknown) => (counts ? undefined : record.refund())
     const failed = (error: unknown) =>
       this.#warnOnce(
         'HEADGATE_COUNT_FAILED',
         `\`countOnly\` failed, so the request stays counted: ${asError(error).message}`
       )
-    this.#host.onFinish(response, (status) => {
+    host.onFinish(response, (status) => {
       try {
         const counts: unknown = this.#plan.counts!(request, response, status)
-        const refunded: unknown = isPromiseLike(counts) ? counts.then(settle) : settle(counts)
+        const refunded: unknown = isPromiseLike(counts) ? counts.then(refund) : refund(counts)
         if (isPromiseLike(refunded)) refunded.then(undefined, failed)
       } catch (error) {
         failed(error)
@@ -226,34 +159,34 @@ export class Gate<Req, Res> implements Recorder {
     })
   }
 
-  /** A CORS preflight: it carries no credentials, and a 429 to it shows as a network error (Fetch standard). */
-  #isPreflight(request: Req): boolean {
-    return (
-      this.#host.method(request) === 'OPTIONS' &&
-      this.#host.header(request, 'origin') !== undefined &&
-      this.#host.header(request, 'access-control-request-method') !== undefined
-    )
-  }
-
-  /** What earlier limiters decided; `request.rateLimit` may also be another library's. */
-  #recordOf(request: Req): RequestRateLimit | undefined {
-    const record = this.#host.recordOf(request)
-    return record instanceof RequestRateLimit ? record : undefined
-  }
-
-  #hasHandled(request: Req): boolean {
-    for (let record = this.#recordOf(request); record !== undefined; record = record.previous)
+  #hasHandled(host: Host<Req, Res>, request: Req): boolean {
+    for (let record = recordOf(host, request); record !== undefined; record = record.previous)
       if (record.origin.recorder === this) return true
     return false
   }
 
-  #addressOf(request: Req, watch: ProxyWatch): string {
+  #addressOf(host: Host<Req, Res>, request: Req, watch: ProxyWatch): string {
     const { forwarded } = this.#plan
-    const value = this.#host.header(request, forwarded)
-    const trust = value === undefined ? null : this.#host.trust(request)
-    if (value !== undefined) watch.see(trust, this.#host.trustSetting(request))
-    const address = clientAddress(this.#host.socket(request), value, forwarded, trust)
+    const value = host.header(request, forwarded)
+    const trust = value === undefined ? null : host.trust(request)
+    if (value !== undefined) watch.see(host.trustOption, trust, host.trustSetting(request))
+    const address = clientAddress(host.socket(request), value, forwarded, trust)
     if (address === 'unknown' || address === 'unix') watch.missAddress(address)
     return address
   }
+}
+
+/** A CORS preflight: it carries no credentials, and a 429 to it shows as a network error (Fetch standard). */
+function isPreflight<Req>(host: Host<Req, never>, request: Req): boolean {
+  return (
+    host.method(request) === 'OPTIONS' &&
+    host.header(request, 'origin') !== undefined &&
+    host.header(request, 'access-control-request-method') !== undefined
+  )
+}
+
+/** What earlier limiters decided; `request.rateLimit` may also be another library's. */
+function recordOf<Req>(host: Host<Req, never>, request: Req): RequestRateLimit | undefined {
+  const record = host.recordOf(request)
+  return record instanceof RequestRateLimit ? record : undefined
 }

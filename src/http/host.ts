@@ -1,10 +1,16 @@
 import type { PeerSocket, TrustFunction } from './client-address.js'
-import type { Denial, DenialBody } from './denial.js'
+import type { DenialBody } from './denial.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 
-/** What the gate needs of a framework. An adapter gives one; it is stateless and shared by all its gates. */
+/**
+ * What a gate needs of a framework: how to read its requests and to write its responses. A host keeps nothing of a
+ * request itself, and all gates share it.
+ */
 export interface Host<Req, Res> {
-  /** True where one request makes several calls, each to be counted. */
+  /**
+   * True where one request makes several calls, as in GraphQL. Each is counted, and none has a response of its own on
+   * which `onLimited` could answer.
+   */
   readonly hasManyCalls?: true
   method(request: Req): string
   /** A request header by its lower-case name. */
@@ -20,19 +26,20 @@ export interface Host<Req, Res> {
   recordOf(request: Req): unknown
   setRecord(request: Req, record: RequestRateLimit): void
   getHeader(response: Res, name: string): string | undefined
-  setHeader(response: Res, name: string, value: string): void
-  /** Sets those whose value is not empty, unless headers are on their way. */
+  /** Sets those whose value is not empty, unless headers are on the wire. */
   setHeaders(response: Res, names: readonly string[], values: readonly string[]): void
   removeHeader(response: Res, name: string): void
-  /** True once the response's headers are on their way. */
-  isSent(response: Res): boolean
+  /** True once somebody has ended the response or has taken it over: nobody else is to answer. */
+  hasAnswered(response: Res): boolean
+  /** True once status and headers are on the wire: neither can change. */
+  isOnWire(response: Res): boolean
   status(response: Res): number
   setStatus(response: Res, status: number): void
-  /** Ends a denied response, whose status and other headers are set. */
-  send(response: Res, body: DenialBody, denial: Denial): void
-  /** Sends a value, in answer to a denied request, as the framework's own handlers would have it sent. */
-  sendValue(response: Res, value: unknown, status: number): void
-  /** Ends a response whose headers are sent already. */
+  /** Ends a response whose status and other headers are set. */
+  send(response: Res, body: DenialBody): void
+  /** Ends such a response with a value, as the framework's own handlers would have it sent. */
+  sendValue(response: Res, value: unknown): void
+  /** Ends a response whose headers are on the wire. */
   cutShort(response: Res): void
   /** Calls back when the response was sent whole; not when the client went away before. */
   onFinish(response: Res, finished: (status: number) => void): void
@@ -40,4 +47,9 @@ export interface Host<Req, Res> {
   isClosed(response: Res): boolean
   /** Calls back when the response ended or the client went away. */
   onClose(response: Res, closed: () => void): void
+}
+
+/** True while a request can still be answered. */
+export function isOpen<Res>(host: Host<never, Res>, response: Res): boolean {
+  return !host.hasAnswered(response) && !host.isOnWire(response)
 }

@@ -11,16 +11,15 @@ export type KeySpec<Req> = 'ip' | 'user' | `header:${string}` | KeyFunction<Req>
 /** A key of one's own: a non-empty text or a number, or a promise of one. */
 export type KeyFunction<Req> = (request: Req) => string | number | PromiseLike<string | number>
 
-/** What keys are read from, beside the request. */
-export interface KeySource<Req> {
+/** What reads the header fields of requests. */
+export interface FieldReader<Req> {
   header(request: Req, name: string): string | readonly string[] | undefined
-  readonly ipv6Subnet: number | false
 }
 
 /** A compiled key. */
 export interface KeyReader<Req> {
   /** `address` is the client's, canonical; it is read only where `usesAddress`. */
-  read(request: Req, address: string): string | Promise<string>
+  read(request: Req, address: string, fields: FieldReader<Req>): string | Promise<string>
   /** True where the client's address may be the key. */
   readonly usesAddress: boolean
   /** True where it needs `request.user`, so that it must run after authentication. */
@@ -33,7 +32,7 @@ const longestKey = 256
 /** Begins the keys that stand for a missing header or user. No header value can begin so. */
 const fallbackMark = '\0'
 
-type Part<Req> = (request: Req, address: string) => string | Promise<string>
+type Part<Req> = (request: Req, address: string, fields: FieldReader<Req>) => string | Promise<string>
 
 /**
  * Compiles the option `key`.
@@ -42,11 +41,11 @@ type Part<Req> = (request: Req, address: string) => string | Promise<string>
  * `'ip'` keys. The parts of a list are joined with their lengths, so that no two lists give one key.
  * @throws HeadgateError `HEADGATE_BAD_OPTION` for anything else than a key
  */
-export function keyReader<Req>(spec: KeySpec<Req>, source: KeySource<Req>): KeyReader<Req> {
+export function keyReader<Req>(spec: KeySpec<Req>, ipv6Subnet: number | false): KeyReader<Req> {
   const specs: readonly unknown[] = Array.isArray(spec) ? spec.flat(8) : [spec]
   if (specs.length === 0)
     throw badOption('key', spec, "name at least one part, such as ['ip', 'header:x-api-key']")
-  const parts = specs.map((part) => partOf(part, source))
+  const parts = specs.map((part) => partOf<Req>(part, ipv6Subnet))
   const names = specs.map((part) => (typeof part === 'string' ? part : 'function'))
   return {
     read: parts.length === 1 ? parts[0]! : joined(parts),
@@ -55,8 +54,7 @@ export function keyReader<Req>(spec: KeySpec<Req>, source: KeySource<Req>): KeyR
   }
 }
 
-function partOf<Req>(spec: unknown, source: KeySource<Req>): Part<Req> {
-  const { ipv6Subnet } = source
+function partOf<Req>(spec: unknown, ipv6Subnet: number | false): Part<Req> {
   if (spec === 'ip') return (_request, address) => addressKey(address, ipv6Subnet)
   if (typeof spec === 'function') return (request) => checked(spec(request))
   const orAddress = (value: string | undefined, address: string) =>
@@ -70,12 +68,12 @@ function partOf<Req>(spec: unknown, source: KeySource<Req>): Part<Req> {
       spec,
       "give 'ip', 'user', 'header:NAME', a function of the request, or a list of these"
     )
-  return (request, address) => orAddress(headerText(source.header(request, name)), address)
+  return (request, address, fields) => orAddress(headerText(fields.header(request, name)), address)
 }
 
 function joined<Req>(parts: readonly Part<Req>[]): Part<Req> {
-  return (request, address) => {
-    const texts = gather(parts.map((part) => () => part(request, address)))
+  return (request, address, fields) => {
+    const texts = gather(parts.map((part) => () => part(request, address, fields)))
     return isPromiseLike(texts) ? texts.then(join) : join(texts)
   }
 }

@@ -3,6 +3,7 @@ import { type Decision, decisionOf } from '../core/decision.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
 import type { Source, Verdict } from '../core/verdict.js'
+import type { Host } from './host.js'
 
 /** The gate that made a record, as the record sees it. */
 export interface Recorder {
@@ -22,17 +23,33 @@ interface Charged {
   readonly at: number
 }
 
-/** What a record is made of. */
-export interface RecordParts {
+/** What a limiter is asked about a request. */
+export interface Asked<Req = unknown, Res = unknown> {
   readonly recorder: Recorder
-  readonly request: unknown
-  readonly response: unknown
+  readonly host: Host<Req, Res>
+  readonly request: Req
+  readonly response: Res
   readonly limiter: BuiltLimiter
   readonly policies: readonly Policy[]
   readonly key: string
-  readonly decidedAt: number
-  readonly decision: Decision
   readonly cost: number
+}
+
+/** What a request was charged, as far as it has not been given back. */
+interface Charges {
+  /** For being admitted. */
+  own: Charged | null
+  /** Late, each with its instant. */
+  late: Charged[]
+  /** A late charge that is under way. */
+  pending: Promise<void> | undefined
+}
+
+/** What the writer of header fields keeps of a request. */
+interface Notes {
+  partitionKey?: string
+  /** Fields that were there before ours, by name. */
+  foreign?: ReadonlyMap<string, string>
 }
 
 /**
@@ -42,25 +59,19 @@ export interface RecordParts {
 export class RequestRateLimit implements Decision {
   /** Who was charged. */
   readonly key: string
-  readonly #parts: RecordParts
-  #previous: RequestRateLimit | undefined
+  readonly #asked: Asked
   #decision: Decision
   #at: number
-  /** What this request was charged late, with the instant of each charge. */
-  #late: Charged[] | undefined
-  /** A late charge that is under way. */
-  #pending: Promise<void> | undefined
-  #isRefunded: boolean
-  #notes: { partitionKey?: string; foreign?: ReadonlyMap<string, string> } | undefined
+  #previous: RequestRateLimit | undefined
+  #charges: Charges | undefined
+  #notes: Notes | undefined
 
   /** @internal */
-  constructor(parts: RecordParts, previous: RequestRateLimit | undefined) {
-    this.key = parts.key
-    this.#previous = previous
-    this.#parts = parts
-    this.#decision = parts.decision
-    this.#at = parts.decidedAt
-    this.#isRefunded = !parts.decision.allowed
+  constructor(asked: Asked, decision: Decision, at: number) {
+    this.key = asked.key
+    this.#asked = asked
+    this.#decision = decision
+    this.#at = at
   }
 
   /** What an earlier limiter on the same request decided. */
@@ -70,7 +81,7 @@ export class RequestRateLimit implements Decision {
 
   /** True where the decision is only reported, never enforced. */
   get shadow(): boolean {
-    return this.#parts.recorder.isShadow
+    return this.#asked.recorder.isShadow
   }
 
   get allowed(): boolean {
@@ -112,28 +123,37 @@ export class RequestRateLimit implements Decision {
    * @throws HeadgateError `HEADGATE_BAD_COST` for anything but a positive whole number
    */
   charge(cost: number): void | Promise<void> {
-    const { limiter, policies } = this.#parts
+    const { limiter, policies } = this.#asked
     const charged = limiter.charge(this.key, cost, policies)
     if (!(charged instanceof Promise)) return this.#add(charged)
     const added = charged.then((late) => this.#add(late))
-    this.#pending = added
+    this.#charged().pending = added
     return added
   }
 
   /** Gives back what this request was charged, `charge` included. A promise with a store outside of the process. */
   refund(): void | Promise<void> {
-    const pending = this.#pending
+    const pending = this.#charges?.pending
     if (pending === undefined) return this.#refund()
     const refund = () => this.#refund()
     return pending.then(refund, refund)
   }
 
+  #charged(): Charges {
+    this.#charges ??= { own: this.#ownCharge(), late: [], pending: undefined }
+    return this.#charges
+  }
+
+  #ownCharge(): Charged | null {
+    if (!this.#decision.allowed) return null
+    return { decision: this.#decision, charged: this.#asked.cost, at: this.#at }
+  }
+
   #refund(): void | Promise<void> {
-    const { decision, decidedAt, cost } = this.#parts
-    const due = this.#late ?? []
-    this.#late = undefined
-    if (!this.#isRefunded) due.push({ decision, charged: cost, at: decidedAt })
-    this.#isRefunded = true
+    const charges = this.#charged()
+    const due = charges.own === null ? charges.late : [...charges.late, charges.own]
+    charges.late = []
+    charges.own = null
     const given = due.map((charge) => this.#giveBack(charge))
     return given.some((late) => late !== undefined) ? Promise.all(given).then(() => undefined) : undefined
   }
@@ -142,16 +162,16 @@ export class RequestRateLimit implements Decision {
     if (!this.#decision.allowed) return
     const { charged, at } = verdict
     const decision = decisionOf(verdict, false)
-    this.#late ??= []
     // Only what was left is charged, so no more than that may be given back.
-    if (charged > 0) this.#late.push({ decision, charged, at })
+    const { late } = this.#charged()
+    if (charged > 0) late.push({ decision, charged, at })
     this.#decision = decision
     this.#at = at
-    this.#parts.recorder.rewrite(this)
+    this.#asked.recorder.rewrite(this)
   }
 
   #giveBack({ decision, charged, at }: Charged): void | Promise<void> {
-    const { limiter, policies } = this.#parts
+    const { limiter, policies } = this.#asked
     return limiter.giveBack(this.key, charged, policies, { at, source: decision.source })
   }
 
@@ -163,7 +183,7 @@ export class RequestRateLimit implements Decision {
 
   /** @internal The instant of the decision on the clock of a store outside of the process, ms. */
   get storeTime(): number | undefined {
-    return this.#parts.limiter instanceof AsyncPolicyLimiter ? this.#at : undefined
+    return this.#asked.limiter instanceof AsyncPolicyLimiter ? this.#at : undefined
   }
 
   /** @internal What headers carry as this request's partition key. */
@@ -171,8 +191,8 @@ export class RequestRateLimit implements Decision {
     return this.#notes?.partitionKey
   }
 
-  /** @internal What the response writer keeps of it: the partition key, and fields that were there before, by name. */
-  get notes(): { partitionKey?: string; foreign?: ReadonlyMap<string, string> } {
+  /** @internal What the writer of header fields keeps of it. */
+  get notes(): Notes {
     this.#notes ??= {}
     return this.#notes
   }
@@ -182,16 +202,24 @@ export class RequestRateLimit implements Decision {
     return this.#previous?.first ?? this
   }
 
+  /** @internal Puts it behind what was decided before, but for what its own gate has made of an earlier call. */
+  follow(earlier: RequestRateLimit): void {
+    const foreign = earlier.first.#notes?.foreign
+    this.#previous = earlier.without(this.#asked.recorder)
+    // Fields that are there by now may be ours: what was foreign is what the first of all calls found.
+    if (foreign !== undefined) this.first.notes.foreign ??= foreign
+  }
+
   /** @internal The chain from here on without the record that a gate made of an earlier call of the same request. */
   without(recorder: Recorder): RequestRateLimit | undefined {
     const rest = this.#previous?.without(recorder)
-    if (this.#parts.recorder === recorder) return rest
+    if (this.#asked.recorder === recorder) return rest
     this.#previous = rest
     return this
   }
 
   /** @internal Who made the record, and for which exchange. */
-  get origin(): Pick<RecordParts, 'recorder' | 'request' | 'response'> {
-    return this.#parts
+  get origin(): Pick<Asked, 'recorder' | 'host' | 'request' | 'response'> {
+    return this.#asked
   }
 }

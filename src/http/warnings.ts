@@ -43,24 +43,19 @@ const farHop = 1000
  * first shows.
  */
 export class ProxyWatch {
-  readonly #option: string
   readonly #said = new Set<string>()
   /** Settings do not change while a server runs, so the first request that carries a header tells all. */
-  #hasSeen = false
+  readonly #seen = new Set<string>()
 
-  constructor(trustOption: string) {
-    this.#option = trustOption
-  }
-
-  /** A request that carries a forwarding header; `setting` is the framework's, where it shows it. */
-  see(trust: TrustFunction | null, setting: unknown): void {
-    if (this.#hasSeen) return
-    this.#hasSeen = true
-    if (isDigits(setting)) this.#once('HEADGATE_TRUST_BY_COUNT', digitsHint(this.#option, setting))
-    else if (trust === null) this.#once('HEADGATE_UNTRUSTED_PROXY', untrustedHint(this.#option))
+  /** A request that carries a forwarding header; `setting` is that of the framework's `option`, where it shows it. */
+  see(option: string, trust: TrustFunction | null, setting: unknown): void {
+    if (this.#seen.has(option)) return
+    this.#seen.add(option)
+    if (isDigits(setting)) this.#once('HEADGATE_TRUST_BY_COUNT', digitsHint(option, setting))
+    else if (trust === null) this.#once('HEADGATE_UNTRUSTED_PROXY', untrustedHint(option))
     else if (trust(stranger, 0)) {
-      if (trust(stranger, farHop)) this.#once('HEADGATE_TRUSTS_ANYBODY', anybodyHint(this.#option))
-      else this.#once('HEADGATE_TRUST_BY_COUNT', hopsHint(this.#option))
+      if (trust(stranger, farHop)) this.#once('HEADGATE_TRUSTS_ANYBODY', anybodyHint(option))
+      else this.#once('HEADGATE_TRUST_BY_COUNT', hopsHint(option))
     }
   }
 

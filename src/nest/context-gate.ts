@@ -1,51 +1,34 @@
-import type { ServerResponse } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
-import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
-import { fastifyHost, isReply } from '../hosts/fastify/host.js'
-import { answered, Gate, type Outcome, passed } from '../http/gate.js'
-import type { Host } from '../http/host.js'
+import { hostOf } from '../hosts/host-of.js'
+import { hold, sendBody, sendDenial, setHead } from '../http/deliver.js'
+import { Gate } from '../http/gate.js'
+import { type Host, isOpen } from '../http/host.js'
 import type { GatePlan } from '../http/options.js'
-import { RequestRateLimit } from '../http/request-rate-limit.js'
-import { answerOf, deferred } from './answers.js'
+import type { Denied, Outcome } from '../http/outcome.js'
+import { isPromiseLike } from '../http/promise.js'
 import { RateLimitException } from './exception.js'
-import { graphqlHost, type ResolverCall, resolverCall } from './graphql.js'
+import { graphqlHost, resolverCall } from './graphql.js'
 import { Message } from './message.js'
 import { messageException } from './message-exceptions.js'
 
-const hosts = {
-  express: deferred(expressHost),
-  fastify: deferred(fastifyHost),
-  graphqlExpress: graphqlHost(expressHost),
-  graphqlFastify: graphqlHost(fastifyHost)
-}
-
-/** Takes what a guard is called with, of any kind, through gates that share one plan. */
+/** Takes what a guard is called with, of any kind, through one gate. */
 export class ContextGate {
   /** The limiter behind it; null where limits or windows are computed. */
   readonly limiter: Limiter | AsyncLimiter | null
   /** True where it needs `request.user`. */
   readonly usesUser: boolean
-  readonly #express: Gate<ExpressRequest, ServerResponse>
-  readonly #fastify: Gate<FastifyRequest, FastifyReply>
-  readonly #graphqlExpress: Gate<ExpressRequest, ResolverCall>
-  readonly #graphqlFastify: Gate<FastifyRequest, ResolverCall>
-  readonly #messages: Gate<Message, Message>
+  readonly #gate: Gate<object, object>
+  readonly #messages: Host<Message, Message>
   /** The contexts of messages that were met: a guard may stand on a class and on its method. */
   readonly #met = new WeakSet<ExecutionContext>()
 
   constructor(plan: GatePlan<never, never>, messages: Host<Message, Message>) {
-    // What `onLimited` would answer with, only HTTP has.
-    const silent = { ...plan, onLimited: null }
-    this.#express = new Gate(plan as never, hosts.express)
-    this.#fastify = new Gate(plan as never, hosts.fastify)
-    this.#graphqlExpress = new Gate(silent as never, hosts.graphqlExpress)
-    this.#graphqlFastify = new Gate(silent as never, hosts.graphqlFastify)
-    this.#messages = new Gate(silent as never, messages)
-    this.limiter = this.#express.limiter
-    this.usesUser = this.#express.usesUser
+    this.#gate = new Gate(plan as GatePlan<object, object>)
+    this.#messages = messages
+    this.limiter = this.#gate.limiter
+    this.usesUser = this.#gate.usesUser
   }
 
   /**
@@ -59,14 +42,12 @@ export class ContextGate {
     this.#met.add(context)
     const call = type === 'graphql' ? resolverCall(context.getArgByIndex(2)) : null
     if (call === null) return this.#admitMessage(type, new Message(context))
-    const gate = 'raw' in call.request ? this.#graphqlFastify : this.#graphqlExpress
-    return pass(gate as Gate<object, ResolverCall>, call.request, call)
+    return pass(this.#gate, graphqlHost(call.request), call.request, call, refuseCall)
   }
 
   /** Lets a request of HTTP pass. */
   admitRequest(request: object, response: object): true | Promise<true> {
-    const gate = (isReply(response) ? this.#fastify : this.#express) as unknown as Gate<object, object>
-    return pass(gate, request, response)
+    return pass(this.#gate, hostOf(response), request, response, refuseRequest)
   }
 
   #admitMessage(type: string, message: Message): true | Promise<true> {
@@ -74,7 +55,7 @@ export class ContextGate {
       throw error instanceof RateLimitException ? await messageException(type, error) : error
     }
     try {
-      const admitted = pass(this.#messages, message, message)
+      const admitted = pass(this.#gate, this.#messages, message, message, refuseCall)
       return admitted === true ? true : admitted.catch(refuse)
     } catch (error) {
       return refuse(error)
@@ -82,38 +63,54 @@ export class ContextGate {
   }
 }
 
+/** Throws a denial, or leaves the call waiting for ever. */
+type Refuse = (denied: Denied, host: Host<object, object>, response: object) => Promise<never>
+
 /** @throws RateLimitException for a denied request, and what the user's functions throw */
 function pass<Req extends object, Res extends object>(
-  gate: Gate<Req, Res>,
+  gate: Gate<object, object>,
+  host: Host<Req, Res>,
   request: Req,
-  response: Res
+  response: Res,
+  refuse: Refuse
 ): true | Promise<true> {
-  const outcome = gate.enter(request, response)
-  if (outcome === passed) return true
-  const leave = (late: Outcome): true | Promise<true> => {
-    if (late === passed) return true
-    // Users' filters would answer it again.
-    if (late === answered && isAnswered(response)) return new Promise<true>(() => {})
-    if (late === answered) throw exceptionOf(request, response)
-    return new Promise((resolve) => gate.hold(late, response, () => resolve(true)))
+  const leave = (outcome: Outcome): true | Promise<true> => {
+    if (outcome.kind === 'passed') return true
+    if (outcome.kind === 'held')
+      return new Promise((resolve) => hold(host, response, outcome.forMs, () => resolve(true)))
+    return outcome.kind === 'answered' ? forever() : refuse(outcome, host as Host<object, object>, response)
   }
-  return typeof outcome === 'number' ? leave(outcome) : Promise.resolve(outcome).then(leave)
+  const outcome = gate.enter(host as Host<object, object>, request, response)
+  return isPromiseLike(outcome) ? Promise.resolve(outcome).then(leave) : leave(outcome)
 }
 
-function exceptionOf(request: object, response: object): RateLimitException {
-  const { rateLimit } = request as { rateLimit?: unknown }
-  const isDecided = rateLimit instanceof RequestRateLimit && !rateLimit.allowed
-  return new RateLimitException(answerOf(response), isDecided ? rateLimit : undefined)
+/** The head of the response is set before it is thrown, and the filter sends the body if no other answers. */
+function refuseRequest(denied: Denied, host: Host<object, object>, response: object): Promise<never> {
+  const denial = denied.response
+  if (!isOpen(host, response)) {
+    sendDenial(host, response, denial)
+    return forever()
+  }
+  // That of the body which the handler would have sent (`@Header`) goes as well.
+  setHead(host, response, { ...denial, removed: [...denial.removed, 'Content-Type'] })
+  throw new RateLimitException(denied, () => {
+    if (isOpen(host, response)) sendBody(host, response, denial)
+  })
+}
+
+/** Only the error tells of it. */
+function refuseCall(denied: Denied, host: Host<object, object>, response: object): never {
+  setHead(host, response, denied.response)
+  throw new RateLimitException(denied, null)
+}
+
+/** For what has been answered: were it to end, users' filters would answer it again. */
+function forever(): Promise<never> {
+  return new Promise(() => {})
 }
 
 /** True for HTTP proper: libraries give contexts of their own this type, with other arguments. */
 export function isHttp(context: ExecutionContext): boolean {
   const response = context.getArgByIndex<unknown>(1)
   return context.getType<string>() === 'http' && typeof response === 'object' && response !== null
-}
-
-function isAnswered(response: object): boolean {
-  return isReply(response)
-    ? fastifyHost.isSent(response)
-    : (response as Partial<ServerResponse>).headersSent === true
 }

@@ -1,5 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
+import { denialJson } from '../http/denial.js'
 import { retryAfterSeconds } from '../http/headers/index.js'
+import type { Denied, ResponseBody } from '../http/outcome.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 
 /** Codes of GraphQL errors. */
@@ -7,15 +9,6 @@ const codes: Readonly<Record<number, string>> = {
   403: 'FORBIDDEN',
   429: 'TOO_MANY_REQUESTS',
   503: 'SERVICE_UNAVAILABLE'
-}
-
-/** What a denied request would be answered, and how. */
-export interface Answer {
-  readonly status: number
-  /** The JSON body, or what `onLimited` returned. */
-  readonly body: unknown
-  /** Sends the answer, in the form that the request accepts, unless something has been sent. */
-  send(): void
 }
 
 /**
@@ -26,13 +19,13 @@ export interface Answer {
 export class RateLimitException extends HttpException {
   /** What was decided; undefined for an address of the deny list. */
   readonly rateLimit: RequestRateLimit | undefined
-  readonly #answer: Answer
+  readonly #send: () => void
 
-  /** @internal */
-  constructor(answer: Answer, rateLimit: RequestRateLimit | undefined) {
-    super(answer.body as object, answer.status)
+  /** @internal `send` sends what is denied, in the form that the request accepts, unless something has been sent. */
+  constructor({ response, rateLimit }: Denied, send: (() => void) | null) {
+    super((send === null ? errorBody(response.body) : bodyOf(response.body)) as object, response.status)
     this.rateLimit = rateLimit
-    this.#answer = answer
+    this.#send = send ?? (() => {})
   }
 
   /** The wait, as in the Retry-After field; null where waiting does not help, or nobody knows. */
@@ -49,8 +42,19 @@ export class RateLimitException extends HttpException {
 
   /** Answers the request as it is answered where no exception filter does. For filters that catch everything. */
   send(): void {
-    this.#answer.send()
+    this.#send()
   }
+}
+
+/** What filters are told: the JSON body, or what `onLimited` returned. */
+function bodyOf(body: ResponseBody): unknown {
+  return body.kind === 'value' ? body.value : denialJson(body.denial)
+}
+
+/** The same where an error tells of it: Nest's drivers of Apollo put a code of their own on one with a status code. */
+function errorBody(body: ResponseBody): unknown {
+  const { statusCode, ...rest } = bodyOf(body) as { readonly statusCode?: unknown }
+  return rest
 }
 
 /** The last of the exception filters: it answers what no other has caught. */

@@ -2,8 +2,9 @@ import type { ServerResponse } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 import { expressHost } from '../hosts/express/host.js'
 import { fastifyHost, isReply } from '../hosts/fastify/host.js'
+import { hostOf } from '../hosts/host-of.js'
 import type { Host } from '../http/host.js'
-import { unanswered } from './answers.js'
+import { withoutResponse } from './without-response.js'
 
 /** One call of a resolver: its request, and the response if the context has it. */
 export interface ResolverCall {
@@ -48,36 +49,35 @@ function isResponse(value: unknown): value is object {
   return isNode || isReply(value)
 }
 
+/** The hosts of resolvers, by the framework of the request. */
+const hosts = { express: resolverHost(expressHost), fastify: resolverHost(fastifyHost) }
+
+/** The host of a resolver. */
+export function graphqlHost(request: object): Host<object, ResolverCall> {
+  return ('raw' in request ? hosts.fastify : hosts.express) as Host<object, ResolverCall>
+}
+
 /**
- * A platform's host for resolvers. The status is left to the driver, and nothing tells what became of one resolver:
+ * A framework's host for resolvers. The status is left to the driver, and nothing tells what became of one resolver:
  * it stays counted.
  */
-export function graphqlHost<Req, Res>(host: Host<Req, Res>): Host<Req, ResolverCall> {
+function resolverHost<Req, Res>(host: Host<Req, Res>): Host<Req, ResolverCall> {
   // By the response itself: a context may have Fastify's request and Node's response, or the other way round.
-  const hostOf = (response: object) =>
-    (isReply(response) ? fastifyHost : expressHost) as unknown as Host<never, object>
   return {
     ...host,
-    hasManyCalls: true,
-    getHeader(call, name) {
-      const { response } = call
+    ...withoutResponse,
+    getHeader({ response }, name) {
       return response === null ? undefined : hostOf(response).getHeader(response, name)
-    },
-    setHeader(call, name, value) {
-      const { response } = call
-      if (response !== null) hostOf(response).setHeader(response, name, value)
     },
     setHeaders({ response }, names, values) {
       if (response !== null) hostOf(response).setHeaders(response, names, values)
     },
-    removeHeader(call, name) {
-      const { response } = call
+    removeHeader({ response }, name) {
       if (response !== null) hostOf(response).removeHeader(response, name)
     },
-    ...unanswered,
     // As when parts of the answer are deferred.
-    isSent({ response }) {
-      return response !== null && hostOf(response).isSent(response)
+    isOnWire({ response }) {
+      return response !== null && hostOf(response).isOnWire(response)
     }
   }
 }

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { PeerSocket, TrustFunction } from '../http/client-address.js'
 import type { Host } from '../http/host.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
-import { unanswered } from './answers.js'
+import { withoutResponse } from './without-response.js'
 
 /** The proxies that the server of the application trusts, for messages over its sockets. */
 export interface ProxyTrust {
@@ -98,7 +98,7 @@ export const trustsNobody: ProxyTrust = { trust: () => null, option: 'trust prox
 /** Messages have no response: what would be set on one is left out. */
 export function messageHost({ trust, option }: ProxyTrust): Host<Message, Message> {
   return {
-    hasManyCalls: true,
+    ...withoutResponse,
     method: () => '',
     header: ({ headers }, name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
     socket: (message) => message.socket,
@@ -108,11 +108,6 @@ export function messageHost({ trust, option }: ProxyTrust): Host<Message, Messag
     recordOf: (message) => message.rateLimit,
     setRecord(message, record) {
       message.rateLimit = record
-    },
-    getHeader: () => undefined,
-    setHeader() {},
-    setHeaders() {},
-    removeHeader() {},
-    ...unanswered
+    }
   }
 }

@@ -26,7 +26,6 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
   recordOf,
   setRecord,
   getHeader: (response, name) => headerText(response.getHeader(name)),
-  setHeader: (response, name, value) => void response.setHeader(name, value),
   // Each look at a response goes through all of Express's prototypes anew (bench/http.js): one, in place of five.
   setHeaders(response, names, values) {
     const { setHeader } = response
@@ -38,7 +37,8 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
     }
   },
   removeHeader: (response, name) => response.removeHeader(name),
-  isSent: (response) => response.headersSent,
+  hasAnswered: (response) => response.writableEnded,
+  isOnWire: (response) => response.headersSent,
   status: (response) => response.statusCode,
   setStatus(response, status) {
     response.statusCode = status

@@ -22,14 +22,15 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
     request.rateLimit = record
   },
   getHeader: (reply, name) => headerText(reply.getHeader(name)),
-  setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
   setHeaders(reply, names, values) {
-    if (reply.sent || reply.raw.headersSent) return
+    if (reply.raw.headersSent) return
     for (let i = 0; i < names.length; i++)
       if (values[i] !== '') reply.header(lowerCase(names[i]!), values[i]!)
   },
   removeHeader: (reply, name) => void reply.removeHeader(name),
-  isSent: (reply) => reply.sent || reply.raw.headersSent,
+  // Hijacked, too.
+  hasAnswered: (reply) => reply.sent,
+  isOnWire: (reply) => reply.raw.headersSent,
   status: (reply) => reply.statusCode,
   setStatus: (reply, status) => void reply.code(status),
   // Fastify appends a charset to the media type of a text, and problem details have none (RFC 9457 §3): so those go as

@@ -1,0 +1,8 @@
+import type { Host } from '../http/host.js'
+import { expressHost } from './express/host.js'
+import { fastifyHost, isReply } from './fastify/host.js'
+
+/** The host of a response, which may be of either framework. */
+export function hostOf(response: object): Host<object, object> {
+  return (isReply(response) ? fastifyHost : expressHost) as unknown as Host<object, object>
+}

@@ -1,0 +1,149 @@
+import { badOption } from '../core/options.js'
+import { setHead } from './deliver.js'
+import { type Denial, type DenialKind, denialBody } from './denial.js'
+import { type Quota, retryAfterSeconds } from './headers/index.js'
+import { type Host, isOpen } from './host.js'
+import type { GatePlan } from './options.js'
+import { answered, type DenialResponse, type Outcome, type ResponseBody } from './outcome.js'
+import { isPromiseLike } from './promise.js'
+import { type QuotaFields, quotas } from './quota-fields.js'
+import type { RequestRateLimit } from './request-rate-limit.js'
+
+/** A denied response must not be stored, whatever earlier middleware said of it (RFC 6585 §4, RFC 9111 §3). */
+const unstored = { names: ['Cache-Control'], values: ['no-store'] } as const
+
+/** Fields that earlier middleware may have set for a body that is not sent now. */
+const removed = ['Expires', 'Content-Length', 'Content-Encoding'] as const
+
+const nothing: readonly string[] = []
+
+/** A denied request. */
+interface Case<Req, Res> {
+  readonly host: Host<Req, Res>
+  readonly request: Req
+  readonly response: Res
+  readonly record: RequestRateLimit
+  /** True for a key that is blocked. */
+  readonly isBlocked: boolean
+}
+
+/** The head of a denial. */
+type Head = Pick<DenialResponse, 'names' | 'values'>
+
+/** Makes the response to a denied request, and has `onLimited` and `message` say what they say of it. */
+export class DenialMaker<Req, Res> {
+  readonly #plan: GatePlan<Req, Res>
+  readonly #fields: QuotaFields
+  /** The names of all fields that a denial sets. */
+  readonly #names: readonly string[]
+
+  constructor(plan: GatePlan<Req, Res>, fields: QuotaFields) {
+    this.#plan = plan
+    this.#fields = fields
+    this.#names = [...fields.deniedNames, ...unstored.names]
+  }
+
+  /** @throws what `onLimited` and `message` throw */
+  deny(
+    { host, request, response }: Pick<Case<Req, Res>, 'host' | 'request' | 'response'>,
+    record: RequestRateLimit,
+    isBlocked: boolean
+  ): Outcome | PromiseLike<Outcome> {
+    const denied = { host, request, response, record, isBlocked }
+    const values = this.#fields.denied(host, response, record)
+    const { onLimited, message } = this.#plan
+    const head = { names: this.#names, values: [...values, ...unstored.values] }
+    if (record.source === 'deny') {
+      const body = bodyOf(host, request, { status: 503, kind: 'capacity', tiers: quotas(record) })
+      return { kind: 'denied', response: { status: 503, ...head, removed, body }, rateLimit: record }
+    }
+    // Somebody has begun to answer: what else could be said is not sent.
+    if (!isOpen(host, response)) return this.#told(denied, head, null)
+    if (onLimited !== null && host.hasManyCalls !== true) return this.#handOver(denied, head)
+    if (typeof message !== 'function') return this.#told(denied, head, message)
+    // They stay where `message` fails.
+    host.setHeaders(response, this.#fields.deniedNames, values)
+    return this.#ask(denied)
+  }
+
+  /** The refusal of an address of the deny list. */
+  forbid(host: Host<Req, Res>, request: Req): Outcome {
+    const body = bodyOf(host, request, { status: 403, kind: 'abuse', tiers: [], message: 'Forbidden' })
+    return { kind: 'denied', response: { status: 403, ...unstored, removed, body }, rateLimit: undefined }
+  }
+
+  /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
+  #handOver(denied: Case<Req, Res>, head: Head): Outcome | PromiseLike<Outcome> {
+    const { host, request, response, record } = denied
+    const before = host.status(response)
+    const failed = (error: unknown): never => {
+      if (isOpen(host, response)) host.setStatus(response, before)
+      throw error
+    }
+    setHead(host, response, { status: this.#plan.statusCode, ...head, removed })
+    try {
+      const value = this.#plan.onLimited!(request, response, record)
+      if (!isPromiseLike(value) || value === response) return this.#take(denied, value)
+      return value.then((late) => this.#take(denied, late)).then(undefined, failed)
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
+  /** Goes on with what `onLimited` returned. */
+  #take(denied: Case<Req, Res>, value: unknown): Outcome | PromiseLike<Outcome> {
+    const { host, response, record } = denied
+    if (!isOpen(host, response) || value === response) return answered
+    if (value === undefined) return this.#ask(denied)
+    // Status and fields are as `onLimited` left them.
+    const head = { status: host.status(response), names: nothing, values: nothing, removed: nothing }
+    return { kind: 'denied', response: { ...head, body: { kind: 'value', value } }, rateLimit: record }
+  }
+
+  /** The built-in answer with what `message` says, on a response that has the fields of the quota already. */
+  #ask(denied: Case<Req, Res>): Outcome | PromiseLike<Outcome> {
+    const { message } = this.#plan
+    const text: unknown = typeof message === 'function' ? message(denied.request, denied.record) : message
+    if (isPromiseLike(text)) return text.then((late) => this.#told(denied, unstored, late))
+    return this.#told(denied, unstored, text)
+  }
+
+  /** The built-in answer. */
+  #told({ host, request, record, isBlocked }: Case<Req, Res>, head: Head, text: unknown): Outcome {
+    if (text !== null && typeof text !== 'string')
+      throw badOption('message', text, 'its function must return a text')
+    const status = this.#plan.statusCode
+    const kind = isBlocked ? 'abuse' : 'quota'
+    const body = bodyOf(host, request, { status, kind, tiers: record.tiers, message: text })
+    return { kind: 'denied', response: { status, ...head, removed, body }, rateLimit: record }
+  }
+}
+
+/** What a body tells of. */
+interface Story {
+  readonly status: number
+  readonly kind: DenialKind
+  readonly tiers: readonly Quota[]
+  readonly message?: string | null
+}
+
+/** The body in the form that the request accepts. */
+function bodyOf<Req>(
+  host: Host<Req, never>,
+  request: Req,
+  { status, kind, tiers, message = null }: Story
+): ResponseBody {
+  const accept = host.header(request, 'accept')
+  const denial: Denial = {
+    kind,
+    status,
+    violatedPolicies: tiers.filter((tier) => !tier.allowed).map((tier) => tier.policy.name),
+    retryAfterSeconds: retryAfterSeconds(tiers),
+    ...(message === null ? {} : { message })
+  }
+  return {
+    kind: 'denial',
+    denial,
+    content: denialBody(typeof accept === 'string' ? accept : undefined, denial)
+  }
+}

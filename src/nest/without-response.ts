@@ -1,0 +1,22 @@
+import type { Host } from '../http/host.js'
+
+/**
+ * What a host does where a call has no response of its own: an exception tells of a denial, and as there is no status to
+ * go by, what was admitted stays counted.
+ */
+export const withoutResponse = {
+  hasManyCalls: true,
+  getHeader: () => undefined,
+  setHeaders() {},
+  removeHeader() {},
+  hasAnswered: () => false,
+  isOnWire: () => false,
+  status: () => 200,
+  setStatus() {},
+  send() {},
+  sendValue() {},
+  cutShort() {},
+  onFinish() {},
+  isClosed: () => false,
+  onClose() {}
+} satisfies Partial<Host<unknown, unknown>>
