@@ -12,6 +12,7 @@ export default defineConfig({
     'fastify/index': 'src/fastify/index.ts',
     // Both entries of this one are faces: see faces/nest/load.cjs.
     'nest/main': 'src/nest/index.ts',
+    'http/index': 'src/http/index.ts',
     'redis/index': 'src/redis/index.ts',
     'remote/index': 'src/remote/index.ts',
     'shared/index': 'src/shared/index.ts'

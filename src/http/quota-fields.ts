@@ -1,4 +1,5 @@
 const { createHmac } = process.getBuiltinModule('node:crypto')
+
 import { exposeHeaders, type Quota } from './headers/index.js'
 import type { Host } from './host.js'
 import type { GatePlan } from './options.js'

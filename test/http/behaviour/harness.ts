@@ -89,7 +89,7 @@ export interface Running extends Client {
 
 /** What an implementation of the suite gives. */
 export interface Framework {
-  readonly name: 'express4' | 'express5' | 'fastify' | 'nest-express' | 'nest-fastify'
+  readonly name: 'express4' | 'express5' | 'fastify' | 'koa' | 'nest-express' | 'nest-fastify'
   /** How its proxy setting is called. */
   readonly trustOption: string
   /** True where a proxy setting that counts hops trusts nobody, as on Fastify since 5.12.1. */

@@ -1,0 +1,15 @@
+/*
+ * What an adapter for another framework is made of: a host says how to read the framework's requests and to write its
+ * responses, and a gate of a plan decides about them. test/http/koa has such an adapter.
+ */
+export { HeadgateError } from '../core/errors.js'
+export { addressMatcher } from './address-list.js'
+export type { PeerSocket, TrustFunction } from './client-address.js'
+export { admits, hold, type Next, sendBody, sendDenial, setHead, takeThrough } from './deliver.js'
+export type { Denial, DenialBody } from './denial.js'
+export { Gate } from './gate.js'
+export { type Host, isOpen } from './host.js'
+export { type GateOptions, type GatePlan, gatePlan } from './options.js'
+export type { Answered, DenialResponse, Denied, Held, Outcome, Passed, ResponseBody } from './outcome.js'
+export type { RequestRateLimit } from './request-rate-limit.js'
+export { TurnWatch } from './warnings.js'

@@ -1,0 +1,4 @@
+import { koaFramework } from './koa.js'
+import { behaviour } from './suite/index.js'
+
+behaviour(koaFramework)

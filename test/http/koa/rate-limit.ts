@@ -1,0 +1,77 @@
+import type { Context, Middleware } from 'koa'
+import {
+  addressMatcher,
+  admits,
+  Gate,
+  type GateOptions,
+  gatePlan,
+  type Host,
+  type RequestRateLimit,
+  type TrustFunction,
+  TurnWatch
+} from '../../../src/http/index.js'
+
+/** What users' functions get, as request and as response. */
+export type KoaContext = Context & { rateLimit?: RequestRateLimit }
+
+const koaHost: Host<KoaContext, KoaContext> = {
+  method: (ctx) => ctx.method,
+  header: ({ headers }, name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
+  socket: (ctx) => ctx.req.socket,
+  trust: ({ app }) => trustOf(app.proxy),
+  trustSetting: ({ app }) => app.proxy,
+  trustOption: 'proxy',
+  recordOf: (ctx) => ctx.rateLimit,
+  setRecord(ctx, record) {
+    ctx.rateLimit = record
+  },
+  getHeader: (ctx, name) => ctx.response.get(name) || undefined,
+  setHeaders(ctx, names, values) {
+    for (const [i, name] of names.entries()) if (values[i] !== '') ctx.set(name, values[i]!)
+  },
+  removeHeader: (ctx, name) => ctx.remove(name),
+  hasAnswered: (ctx) => ctx.respond === false || ctx.res.writableEnded,
+  isOnWire: (ctx) => ctx.headerSent,
+  status: (ctx) => ctx.status,
+  setStatus(ctx, status) {
+    ctx.status = status
+  },
+  send(ctx, { contentType, body }) {
+    ctx.set('Content-Type', contentType)
+    ctx.body = body
+  },
+  sendValue(ctx, value) {
+    ctx.body = value
+  },
+  cutShort(ctx) {
+    ctx.res.on('error', () => {}).end()
+  },
+  onFinish: ({ res }, finished) => void res.once('finish', () => finished(res.statusCode)),
+  isClosed: ({ res }) => res.closed || res.destroyed,
+  onClose: ({ res }, closed) => void res.once('close', closed)
+}
+
+/** Koa knows true and false alone; ranges and a number of hops are for limiters. */
+function trustOf(setting: unknown): TrustFunction | null {
+  if (typeof setting === 'number') return (_address, hop) => hop < setting
+  if (setting === true) return () => true
+  const list = typeof setting === 'string' ? [setting] : (setting as string[] | undefined)
+  return !list || /^\d+$/.test(list[0]!) ? null : addressMatcher('proxy', list)
+}
+
+/** A middleware that limits. */
+export function rateLimit(options: GateOptions<KoaContext, KoaContext>): Middleware {
+  const plan = gatePlan(options, 'rateLimit')
+  // In Koa to set a body is to answer.
+  const answer: typeof plan.onLimited = async (ctx, _ctx, record) => {
+    const { body } = ctx
+    const value = await plan.onLimited!(ctx, ctx, record)
+    return value === undefined && ctx.body !== body ? ctx : value
+  }
+  const gate = new Gate({ ...plan, onLimited: plan.onLimited && answer })
+  const watch = new TurnWatch()
+  return async (ctx, next) => {
+    watch.see()
+    if (await admits(gate, koaHost, ctx, ctx)) await next()
+  }
+}
