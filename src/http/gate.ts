@@ -85,15 +85,35 @@ export class Gate<Req, Res> implements Recorder {
 
   #price(host: Host<Req, Res>, request: Req, response: Res, key: string): Outcome | PromiseLike<Outcome> {
     const { rules, cost } = this.#plan
-    const decide = ({ limiter, policies }: Rules, units: number) =>
-      this.#decide({ recorder: this, host, request, response, limiter, policies, key, cost: units })
-    if (rules.fixed !== null && typeof cost === 'number') return decide(rules.fixed, cost)
+    if (rules.fixed !== null && typeof cost === 'number') {
+      const { limiter, policies } = rules.fixed
+      return this.#decide({ recorder: this, host, request, response, limiter, policies, key, cost })
+    }
+    return this.#compute(host, request, response, key)
+  }
+
+  /** Decides by limits and costs that the user's functions give. */
+  #compute(host: Host<Req, Res>, request: Req, response: Res, key: string): Outcome | PromiseLike<Outcome> {
+    const { rules, cost } = this.#plan
     const parts = gather<Rules | number>([
       () => rules.forRequest(request),
       () => (typeof cost === 'number' ? cost : cost(request))
     ])
-    if (!isPromiseLike(parts)) return decide(parts[0] as Rules, parts[1] as number)
-    return parts.then((late) => decide(late[0] as Rules, late[1] as number))
+    const decide = (late: readonly unknown[]) => {
+      const { limiter, policies } = late[0] as Rules
+      const asked = {
+        recorder: this,
+        host,
+        request,
+        response,
+        limiter,
+        policies,
+        key,
+        cost: late[1] as number
+      }
+      return this.#decide(asked)
+    }
+    return isPromiseLike(parts) ? parts.then(decide) : decide(parts)
   }
 
   #decide(asked: Asked<Req, Res>): Outcome | PromiseLike<Outcome> {

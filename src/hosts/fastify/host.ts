@@ -24,8 +24,8 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   getHeader: (reply, name) => headerText(reply.getHeader(name)),
   setHeaders(reply, names, values) {
     if (reply.raw.headersSent) return
-    for (let i = 0; i < names.length; i++)
-      if (values[i] !== '') reply.header(lowerCase(names[i]!), values[i]!)
+    const lower = lowerCase(names)
+    for (let i = 0; i < lower.length; i++) if (values[i] !== '') reply.header(lower[i]!, values[i]!)
   },
   removeHeader: (reply, name) => void reply.removeHeader(name),
   // Hijacked, too.
@@ -61,15 +61,21 @@ export function isReply(response: object): response is FastifyReply {
   return Object.hasOwn(response, 'raw') && 'hijack' in response
 }
 
-const lowerCased = new Map<string, string>()
+/** Lists of names in lower case, by the lists. */
+const lowerCased = new WeakMap<readonly string[], readonly string[]>()
+let lastNames: readonly string[] = []
+let lastLower: readonly string[] = []
 
-/** Fastify puts a name in lower case each time that it is set, which took half of the hook; ours are few. */
-function lowerCase(name: string): string {
-  const known = lowerCased.get(name)
-  if (known !== undefined) return known
-  const lower = name.toLowerCase()
-  lowerCased.set(name, lower)
-  return lower
+/**
+ * Fastify puts each name in lower case whenever it is set, which costs as much as all else that a limiter does
+ * (bench/http.js). Gates give the same few lists again and again.
+ */
+function lowerCase(names: readonly string[]): readonly string[] {
+  if (names === lastNames) return lastLower
+  lastLower = lowerCased.get(names) ?? names.map((name) => name.toLowerCase())
+  lowerCased.set(names, lastLower)
+  lastNames = names
+  return lastLower
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {
