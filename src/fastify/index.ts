@@ -1,7 +1,7 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { HeadgateError } from '../core/errors.js'
-import { warnOfTrustSetting } from '../hosts/fastify/trust-setting.js'
+import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import type {
   FastifyRouteLimit,

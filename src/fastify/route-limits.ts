@@ -7,6 +7,7 @@ import type {
 } from 'fastify'
 import { HeadgateError } from '../core/errors.js'
 import { fastifyHost } from '../hosts/fastify/host.js'
+import { onServerMade, pathsOf } from '../hosts/fastify/internals.js'
 import { type Next, takeThrough } from '../http/deliver.js'
 import type { Gate } from '../http/gate.js'
 import { warn } from '../http/warnings.js'
@@ -90,11 +91,10 @@ const declared = new WeakMap<object, Declared[]>()
 
 /*
  * Fastify tells plugins of routes that are declared after they have loaded only, and a plugin whose `register` is not
- * awaited loads after the routes beside it. So each server is watched from its making on, as Fastify's diagnostics
- * channel allows; a server that was made before this module was loaded is not.
+ * awaited loads after the routes beside it. So each server is watched from its making on; one that was made before this
+ * module was loaded is not.
  */
-channel('fastify.initialization').subscribe((message) => {
-  const { fastify } = message as { fastify: FastifyInstance }
+onServerMade((fastify) => {
   const routes: Declared[] = []
   declared.set(fastify.server, routes)
   fastify.addHook('onRoute', function (this: FastifyInstance, route) {
@@ -137,7 +137,7 @@ export function checkRoute(app: FastifyInstance, route: RouteOptions): void {
 export function declaredBefore(app: FastifyInstance): readonly Declared[] {
   const routes = declared.get(app.server)
   if (routes !== undefined) return routes
-  const paths = app.printRoutes({ commonPrefix: false }).match(/\/\S*/g)
+  const paths = pathsOf(app)
   if (paths !== null)
     warn(
       'HEADGATE_UNSEEN_ROUTES',

@@ -7,7 +7,7 @@ import { Gate } from '../http/gate.js'
 import type { KeySpec } from '../http/key.js'
 import { type GateOptions, type GatePlan, gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
-import { isReply } from './fastify/host.js'
+import { isReply } from './fastify/internals.js'
 import { hostOf } from './host-of.js'
 
 /** A handler that is a middleware to Express and a hook to Fastify. */

@@ -1,6 +1,7 @@
 import type { Host } from '../http/host.js'
 import { expressHost } from './express/host.js'
-import { fastifyHost, isReply } from './fastify/host.js'
+import { fastifyHost } from './fastify/host.js'
+import { isReply } from './fastify/internals.js'
 
 /** The host of a response, which may be of either framework. */
 export function hostOf(response: object): Host<object, object> {

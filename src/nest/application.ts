@@ -1,8 +1,8 @@
 import type { ApplicationConfig, HttpAdapterHost, ModulesContainer, Reflector } from '@nestjs/core'
 import { HeadgateError } from '../core/errors.js'
 import type { Class } from '../decorators/marks.js'
-import { trustOfServer } from '../hosts/fastify/trust.js'
-import type { TrustFunction } from '../http/client-address.js'
+import { trustOf } from '../hosts/express/internals.js'
+import { trustOfServer } from '../hosts/fastify/internals.js'
 import { RateLimitFilter } from './exception.js'
 import { globalGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
@@ -14,7 +14,7 @@ import { checkReach, classesOf } from './reach.js'
 /** What is there of an application before its routes are made. */
 export interface Surroundings {
   readonly config: ApplicationConfig
-  readonly host: HttpAdapterHost
+  readonly platform: HttpAdapterHost
   readonly modules: ModulesContainer
   readonly reflector: Reflector
 }
@@ -28,7 +28,7 @@ const limited = new WeakSet<ApplicationConfig>()
  * @throws HeadgateError for options that cannot work, on any handler
  */
 export function limitApplication(options: RateLimitModuleOptions, surroundings: Surroundings): HandlerLimits {
-  const { config, host, modules, reflector } = surroundings
+  const { config, modules, reflector } = surroundings
   if (limited.has(config))
     throw new HeadgateError(
       'HEADGATE_MISUSE',
@@ -36,7 +36,7 @@ export function limitApplication(options: RateLimitModuleOptions, surroundings: 
         'and give what differs as `policies`, or in `@Limit`.'
     )
   const classes = classesOf(modules)
-  const limits = new HandlerLimits(options, messageHost(trustOf(host)), labelsOf(classes.keys()))
+  const limits = new HandlerLimits(options, messageHost(proxyTrust(surroundings)), labelsOf(classes.keys()))
   for (const [owner, isController] of classes) {
     const marked = limits.read(owner)
     if (marked.length > 0) checkReach(owner, marked, { isController, isGlobal: limits.isGlobal, reflector })
@@ -67,16 +67,13 @@ function labelsOf(classes: Iterable<Class>): (owner: Class) => string {
 }
 
 /** What the platform's own setting says of proxies, where a message has no request to ask. */
-function trustOf(host: HttpAdapterHost): ProxyTrust {
-  const isFastify = () => host.httpAdapter?.getType() === 'fastify'
+function proxyTrust({ platform }: Surroundings): ProxyTrust {
+  const isFastify = () => platform.httpAdapter?.getType() === 'fastify'
   return {
     trust() {
-      const app = host.httpAdapter?.getInstance() as { get?(name: string): unknown } | undefined
+      const app: object | undefined = platform.httpAdapter?.getInstance()
       if (app === undefined) return null
-      if (isFastify()) return trustOfServer(app)
-      return app.get?.('trust proxy')
-        ? ((app.get('trust proxy fn') as TrustFunction | undefined) ?? null)
-        : null
+      return isFastify() ? trustOfServer(app) : trustOf(app)
     },
     get option() {
       return isFastify() ? 'trustProxy' : 'trust proxy'

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig, HttpAdapterHost, ModuleRef, ModulesContainer, Reflector } from '@nestjs/core'
 import { HeadgateError } from '../core/errors.js'
-import { warnOfTrustSetting } from '../hosts/fastify/trust-setting.js'
+import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
 import { limitApplication } from './application.js'
 import { RateLimitGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
@@ -37,15 +37,15 @@ export type RateLimitModuleAsyncOptions<Req = NestRequest, Res = unknown> = Conf
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   #limits: HandlerLimits | undefined
   readonly #ref: ModuleRef
-  readonly #host: HttpAdapterHost
+  readonly #platform: HttpAdapterHost
   readonly #modules: ModulesContainer
   readonly #reflector: Reflector
 
   /** @internal */
-  constructor(ref: ModuleRef, host: HttpAdapterHost, modules: ModulesContainer, reflector: Reflector) {
+  constructor(ref: ModuleRef, platform: HttpAdapterHost, modules: ModulesContainer, reflector: Reflector) {
     super()
     this.#ref = ref
-    this.#host = host
+    this.#platform = platform
     this.#modules = modules
     this.#reflector = reflector
   }
@@ -86,8 +86,8 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     this.#limits = limits
     const { own, isGlobal } = limits
     warnOfUnguardedFields(this.#modules, this.#reflector)
-    if (isGlobal && own !== null) limitUnknownPaths(this.#host, own)
-    const { httpAdapter } = this.#host
+    if (isGlobal && own !== null) limitUnknownPaths(this.#platform, own)
+    const { httpAdapter } = this.#platform
     if (httpAdapter?.getType() === 'fastify') warnOfTrustSetting(httpAdapter.getInstance())
   }
 
@@ -105,10 +105,10 @@ Module({
       useFactory: (
         options: RateLimitModuleOptions,
         config: ApplicationConfig,
-        host: HttpAdapterHost,
+        platform: HttpAdapterHost,
         modules: ModulesContainer,
         reflector: Reflector
-      ) => limitApplication(options, { config, host, modules, reflector })
+      ) => limitApplication(options, { config, platform, modules, reflector })
     },
     RateLimitGuard,
     RateLimitService

@@ -38,11 +38,22 @@ describe.each([
     const app = express()
     const seen: unknown[] = []
     app.use(rateLimit(options), (req, res) => {
-      seen.push(remainingOf(new Proxy(req, {})), remainingOf(Object.create(req)), 'rateLimit' in req)
+      seen.push(remainingOf(new Proxy(req, {})), remainingOf(Object.create(req)), remainingOf({ ...req }))
       res.send('ok')
     })
     await request(app).get('/').expect(200)
-    expect(seen).toEqual([4, 4, true])
+    expect(seen).toEqual([4, 4, 4])
+  })
+
+  it('is a property of the request itself, and of no prototype', async () => {
+    const app = express()
+    const seen: unknown[] = []
+    app.use(rateLimit(options), (req, res) => {
+      seen.push(Object.keys(req).includes('rateLimit'), 'rateLimit' in app.request)
+      res.send('ok')
+    })
+    await request(app).get('/').expect(200)
+    expect(seen).toEqual([true, false])
   })
 
   it('can be set by others, and the later limiter has it', async () => {

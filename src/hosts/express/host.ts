@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { TrustFunction } from '../../http/client-address.js'
 import type { Host } from '../../http/host.js'
 import type { RequestRateLimit } from '../../http/request-rate-limit.js'
-import { recordOf, setRecord } from './record.js'
+import { type ExpressApp, trustOf } from './internals.js'
 
 /** What is used of an Express request. */
 export interface ExpressRequest extends IncomingMessage {
-  readonly app?: { get(name: string): unknown }
+  readonly app?: ExpressApp
   rateLimit?: RequestRateLimit
 }
 
@@ -17,14 +16,13 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
     return Object.hasOwn(headers, name) ? headers[name] : undefined
   },
   socket: (request) => request.socket,
-  trust(request) {
-    const { app } = request
-    return app?.get('trust proxy') ? (app.get('trust proxy fn') as TrustFunction) : null
-  },
-  trustSetting: (request) => request.app?.get('trust proxy'),
+  trust: ({ app }) => trustOf(app),
+  trustSetting: ({ app }) => app?.get?.('trust proxy'),
   trustOption: 'trust proxy',
-  recordOf,
-  setRecord,
+  recordOf: (request) => request.rateLimit,
+  setRecord(request, record) {
+    request.rateLimit = record
+  },
   getHeader: (response, name) => headerText(response.getHeader(name)),
   // Each look at a response goes through all of Express's prototypes anew (bench/http.js): one, in place of five.
   setHeaders(response, names, values) {

@@ -1,0 +1,170 @@
+import { channel } from 'node:diagnostics_channel'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TrustFunction } from '../../http/client-address.js'
+
+/*
+ * What we rely on of Fastify, and of Node's HTTP/2, beyond their documentation. test/hosts/fastify/internals.test.ts looks at
+ * each on the oldest and the newest version.
+ */
+
+/**
+ * Calls back for each server that is made from now on, before it has a route.
+ *
+ * Relies on the diagnostics channel `fastify.initialization`, which publishes `{ fastify }`. Since 4.0.
+ * Without it no server is seen: the plugin says `HEADGATE_UNSEEN_ROUTES` where there are routes before it, and a `limit`
+ * around which no plugin is registered is no longer refused.
+ */
+export function onServerMade(made: (app: FastifyInstance) => void): void {
+  channel('fastify.initialization').subscribe((message) => {
+    made((message as { fastify: FastifyInstance }).fastify)
+  })
+}
+
+/**
+ * The paths of a server's routes; null where it has none.
+ *
+ * Relies on `printRoutes` writing each path in full, once a line. Since 4.0.
+ * Without it a warning names other paths, or none.
+ */
+export function pathsOf(app: FastifyInstance): readonly string[] | null {
+  return app.printRoutes({ commonPrefix: false }).match(/\/\S*/g)
+}
+
+/**
+ * True for Fastify's reply, among the response objects of all frameworks.
+ *
+ * Relies on `raw` being a property of the reply itself, and `hijack` one of its methods. Since 3.0.
+ * Without them a reply is taken for Express's response, whose `setHeader` it lacks: every request is an error.
+ */
+export function isReply(response: object): response is FastifyReply {
+  // Its own property first: of Express's response all prototypes would be searched for the other, each time.
+  return Object.hasOwn(response, 'raw') && 'hijack' in response
+}
+
+/** What Fastify's `ips` getter reads of a request. */
+interface Probe {
+  readonly ips: string[]
+  raw: { headers: { 'x-forwarded-for': string }; socket: { remoteAddress: string } }
+}
+
+/**
+ * Fastify's own `trustProxy`, as a function; null where nobody is trusted.
+ *
+ * Relies on the getter `ips` of requests: it is there where `trustProxy` is set, reads nothing but `raw.headers` and
+ * `raw.socket`, and lists the peer, the forwarded addresses that are trusted, and the first that is not. So a chain that
+ * ends in the address in question and one more tells whether that address is trusted. Since 3.0.
+ * Without it nobody is trusted: clients behind a proxy share its address, and `HEADGATE_UNTRUSTED_PROXY` says so.
+ */
+export function trustOf(request: FastifyRequest): TrustFunction | null {
+  return request.ips === undefined ? null : trustBy(Object.getPrototypeOf(request))
+}
+
+/**
+ * The same where there is no request at hand but a server.
+ *
+ * Relies on the symbol `fastify.Request`, under which a server keeps the class of its requests. Since 4.0.
+ * Without it nobody is trusted, as above; nothing but messages of gateways is read so.
+ */
+export function trustOfServer(app: object): TrustFunction | null {
+  const { prototype } = (hidden(app, 'fastify.Request') ?? {}) as { prototype?: object }
+  return prototype !== undefined && 'ips' in prototype ? trustBy(prototype) : null
+}
+
+/**
+ * `trustProxy` as it was written; undefined where it cannot be seen.
+ *
+ * Relies on the symbol `fastify.options`, under which a server keeps its options. Since 3.0.
+ * Without it a setting that counts hops is not warned of at start-up.
+ */
+export function trustSetting(app: FastifyInstance): unknown {
+  return (hidden(app, 'fastify.options') as { trustProxy?: unknown } | undefined)?.trustProxy
+}
+
+/**
+ * True where a number as `trustProxy` counts hops, and so trusts whoever connects.
+ *
+ * Relies on Fastify trusting nobody by a number since 5.12.1.
+ * Should it count hops again, requests that show it are warned of as `HEADGATE_TRUST_BY_COUNT`.
+ */
+export function countsHops({ version }: FastifyInstance): boolean {
+  return version.localeCompare('5.12.1', 'en', { numeric: true }) < 0
+}
+
+/** Lists of names in lower case, by the lists. */
+const lowerCased = new WeakMap<readonly string[], readonly string[]>()
+let lastNames: readonly string[] = []
+let lastLower: readonly string[] = []
+
+/**
+ * Names of header fields as a reply keeps them. Gates give the same few lists again and again.
+ *
+ * Relies on `reply.header` putting each name in lower case, and on that being quick for one that is (bench/http.js: it
+ * took half of the hook). Since 1.0.
+ * Without it the names go out in lower case, which means the same (RFC 9110 §5.1).
+ */
+export function lowerCase(names: readonly string[]): readonly string[] {
+  if (names === lastNames) return lastLower
+  lastLower = lowerCased.get(names) ?? names.map((name) => name.toLowerCase())
+  lowerCased.set(names, lastLower)
+  lastNames = names
+  return lastLower
+}
+
+/**
+ * A body that goes out with the Content-Type that it is given.
+ *
+ * Relies on `reply.send` appending a charset to the media type of a text that has none, and of no bytes. Problem details
+ * have none (RFC 9457 §3), so those are sent as bytes; a text is written to the socket together with the headers, which is
+ * quicker (bench/http.js). Since 3.0.
+ * Should bytes get one as well, that of problem details has a parameter too many.
+ */
+export function exactly(contentType: string, body: string): string | Buffer {
+  return contentType.includes('charset') ? body : Buffer.from(body)
+}
+
+/** What the response of an HTTP/2 request has besides. */
+interface Http2Part {
+  readonly stream?: { readonly rstCode?: number; readonly destroyed: boolean } | undefined
+}
+
+/**
+ * True where a response that says `finish` was sent whole.
+ *
+ * Relies on `stream.rstCode` of Node's HTTP/2: `finish` also comes where the client resets the stream before anything was
+ * sent. Since Node 8.
+ * Without it such a request counts by the status that it would have had.
+ */
+export function isWhole(raw: FastifyReply['raw']): boolean {
+  return raw.writableEnded && !(raw as Http2Part).stream?.rstCode
+}
+
+/**
+ * True once a response ended or its client went away.
+ *
+ * Relies on `stream.destroyed` of Node's HTTP/2, whose response may go on saying that it is open. Since Node 8.
+ * Without it a request that is held goes on to its handler although nobody waits for the answer.
+ */
+export function isGone(raw: FastifyReply['raw']): boolean {
+  return raw.closed || raw.destroyed || (raw as Http2Part).stream?.destroyed === true
+}
+
+function trustBy(prototype: object): TrustFunction {
+  const probe = Object.create(prototype) as Probe
+  const chain: string[] = []
+  return (address, hop) => {
+    chain[hop] = address
+    for (let i = 0; i < hop; i++) chain[i] ??= address
+    const forwarded = ['unknown', ...chain.slice(1, hop + 1).reverse()].join(', ')
+    probe.raw = { headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress: chain[0]! } }
+    return probe.ips.length > hop + 1
+  }
+}
+
+/** What a server, or one that it is made of, keeps under a symbol of this description. */
+function hidden(app: object, description: string): unknown {
+  for (let scope: object | null = app; scope !== null; scope = Object.getPrototypeOf(scope)) {
+    const key = Object.getOwnPropertySymbols(scope).find((symbol) => symbol.description === description)
+    if (key !== undefined) return (scope as Record<symbol, unknown>)[key]
+  }
+  return undefined
+}
