@@ -21,10 +21,10 @@ export function onServerMade(made: (app: FastifyInstance) => void): void {
 }
 
 /**
- * The paths of a server's routes; null where it has none.
+ * The paths of a server's routes, of one below another only what it adds; null where there are none.
  *
- * Relies on `printRoutes` writing each path in full, once a line. Since 4.0.
- * Without it a warning names other paths, or none.
+ * Relies on `printRoutes` writing a path a line, and nothing else that begins with a slash. Since 4.0.
+ * Without it a warning names other paths, or is not said.
  */
 export function pathsOf(app: FastifyInstance): readonly string[] | null {
   return app.printRoutes({ commonPrefix: false }).match(/\/\S*/g)

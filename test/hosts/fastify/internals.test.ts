@@ -1,0 +1,163 @@
+import { createServer } from 'node:http'
+import http2 from 'node:http2'
+import { createRequire } from 'node:module'
+import type { FastifyInstance, FastifyReply, FastifyRequest, fastify } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import {
+  countsHops,
+  exactly,
+  isGone,
+  isReply,
+  isWhole,
+  lowerCase,
+  onServerMade,
+  pathsOf,
+  trustOf,
+  trustOfServer,
+  trustSetting
+} from '../../../src/hosts/fastify/internals.js'
+
+const require = createRequire(import.meta.url)
+/** The oldest version that is supported, and the newest. */
+const versions = ['fastify50', 'fastify'] as const
+
+describe.each(versions)('what we rely on of %s', (name) => {
+  const factory = require(name) as typeof fastify
+
+  /** What is seen of a request and its reply. */
+  async function seen<T>(
+    app: FastifyInstance,
+    look: (request: FastifyRequest, reply: FastifyReply) => T
+  ): Promise<T> {
+    let found!: T
+    app.get('/', (request, reply) => {
+      found = look(request, reply)
+      void reply.send('ok')
+    })
+    await app.inject('/')
+    await app.close()
+    return found
+  }
+
+  it('is of the version that it is to be', () => {
+    expect(factory().version).toMatch({ fastify50: /^5\.0\.0$/, fastify: /^5\.\d+/ }[name])
+  })
+
+  it('a server tells of its making on the diagnostics channel, before it has a route', async () => {
+    const made: [FastifyInstance, unknown][] = []
+    onServerMade((app) => made.push([app, pathsOf(app)]))
+    const app = factory()
+    expect(made.map(([server]) => server.server)).toEqual([app.server])
+    expect(made[0]![1]).toBe(null)
+    const routes: string[] = []
+    made[0]![0].addHook('onRoute', ({ url }) => void routes.push(url))
+    app.get('/a/b', async () => 'ok')
+    await app.ready()
+    expect(routes).toContain('/a/b')
+  })
+
+  it('the routes that there are show by their paths', () => {
+    const app = factory()
+    expect(pathsOf(app)).toBe(null)
+    for (const path of ['/users', '/users/:id', '/export']) app.get(path, async () => 'ok')
+    expect([...pathsOf(app)!].sort()).toEqual(['/:id', '/export', '/users'])
+  })
+
+  it('a reply is known by its own `raw`', async () => {
+    expect(await seen(factory(), (_request, reply) => isReply(reply))).toBe(true)
+    expect(await seen(factory(), (_request, reply) => isReply(reply.raw))).toBe(false)
+  })
+
+  it.each([
+    [['127.0.0.1'], '127.0.0.1', 0, true],
+    [['127.0.0.1'], '203.0.113.1', 0, false],
+    [['10.0.0.0/8'], '10.1.2.3', 2, true],
+    [['10.0.0.0/8'], '203.0.113.1', 2, false],
+    [true, '203.0.113.1', 5, true],
+    [(address: string) => address === '203.0.113.1', '203.0.113.1', 1, true],
+    [(address: string) => address === '203.0.113.1', '203.0.113.2', 0, false]
+  ])('`trustProxy` %j says of %s at hop %i: %j', async (trustProxy, address, hop, expected) => {
+    const make = () => factory({ trustProxy: trustProxy as string[] })
+    const trust = await seen(make(), (request) => trustOf(request))
+    expect(trust?.(address, hop)).toBe(expected)
+    const app = make()
+    await app.ready()
+    expect(trustOfServer(app)?.(address, hop)).toBe(expected)
+    expect(trustSetting(app)).toBe(trustProxy)
+  })
+
+  it('without `trustProxy` nobody is trusted', async () => {
+    expect(await seen(factory(), (request) => trustOf(request))).toBe(null)
+    expect(trustOfServer(factory())).toBe(null)
+    expect(trustSetting(factory())).toBeFalsy()
+  })
+
+  it('a plugin’s own instance shows the settings of the server', async () => {
+    const app = factory({ trustProxy: ['127.0.0.1'] })
+    const found: unknown[] = []
+    await app.register(async (inner) => {
+      found.push(trustSetting(inner), trustOfServer(inner)?.('127.0.0.1', 0))
+    })
+    expect(found).toEqual([['127.0.0.1'], true])
+  })
+
+  it('a number of hops is trusted as long as we say so', async () => {
+    const app = factory({ trustProxy: 1 as never })
+    const trust = await seen(app, (request) => trustOf(request))
+    expect(trust?.('203.0.113.1', 0) ?? false).toBe(countsHops(app))
+  })
+
+  it('names of fields are kept in lower case, whichever way they are given', async () => {
+    const names = ['RateLimit-Limit', 'Retry-After']
+    expect(lowerCase(names)).toEqual(['ratelimit-limit', 'retry-after'])
+    expect(lowerCase(names)).toBe(lowerCase(names))
+    const found = await seen(factory(), (_request, reply) => {
+      reply.header(names[0]!, '1').header(lowerCase(names)[1]!, '2')
+      return [reply.getHeaders(), reply.getHeader('Retry-After')]
+    })
+    expect(found).toEqual([{ 'ratelimit-limit': '1', 'retry-after': '2' }, '2'])
+  })
+
+  it.each(['text/plain; charset=utf-8', 'application/problem+json', 'application/json; charset=utf-8'])(
+    'a body of %s has the very type',
+    async (type) => {
+      const app = factory()
+      app.get('/', (_request, reply) => void reply.header('content-type', type).send(exactly(type, '{}')))
+      const { headers, body } = await app.inject('/')
+      expect([headers['content-type'], body]).toEqual([type, '{}'])
+    }
+  )
+})
+
+describe('what we rely on of HTTP/2', () => {
+  it('a stream that the client resets says so', async () => {
+    const server = http2.createServer()
+    const found = new Promise<boolean[]>((resolve) => {
+      server.on('request', (_request, response) => {
+        response.once('close', () => {
+          resolve([isGone(response as never), isWhole(response as never)])
+        })
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, resolve))
+    const client = http2.connect(`http://localhost:${(server.address() as { port: number }).port}`)
+    const stream = client.request({ ':path': '/' })
+    stream.on('error', () => {})
+    stream.once('ready', () => stream.close(http2.constants.NGHTTP2_CANCEL))
+    expect(await found).toEqual([true, false])
+    client.close()
+    server.close()
+  })
+})
+
+describe('a framework that has changed', () => {
+  it('trusts nobody', () => {
+    expect(trustOf({} as FastifyRequest)).toBe(null)
+    expect(trustOfServer({})).toBe(null)
+    expect(trustSetting({} as FastifyInstance)).toBe(undefined)
+  })
+
+  it('has responses of Node taken for what they are', () => {
+    expect(isReply(createServer())).toBe(false)
+  })
+})
