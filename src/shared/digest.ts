@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+const { createHash } = process.getBuiltinModule('node:crypto')
 
 /** The first 128 bits of a text's SHA-256: what one thread writes for others to recognise the text by. */
 export function digestOf(text: string): Int32Array {

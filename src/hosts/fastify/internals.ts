@@ -1,6 +1,7 @@
-import { channel } from 'node:diagnostics_channel'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TrustFunction } from '../../http/client-address.js'
+
+const { channel } = process.getBuiltinModule('node:diagnostics_channel')
 
 /*
  * What we rely on of Fastify, and of Node's HTTP/2, beyond their documentation. test/hosts/fastify/internals.test.ts looks at
