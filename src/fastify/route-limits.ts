@@ -13,8 +13,6 @@ import type { Gate } from '../http/gate.js'
 import { warn } from '../http/warnings.js'
 import type { LimitHook, RouteLimit } from './options.js'
 
-const { channel } = process.getBuiltinModule('node:diagnostics_channel')
-
 export type FastifyGate = Gate<FastifyRequest, FastifyReply>
 
 /** A gate and the hook that it runs in. */
