@@ -20,7 +20,8 @@ const rooms: Readonly<Record<string, Room>> = {
   shared: { inside: ['core', 'memory', 'shared'], packages: ['node:*'] },
   remote: { inside: ['core', 'memory', 'remote'], packages: ['node:*'] },
   redis: { inside: ['core', 'remote', 'redis'], packages: ['node:*'] },
-  http: { inside: ['core', 'memory', 'http'], packages: ['node:*', 'ipaddr.js'] },
+  limiter: { inside: ['core', 'memory', 'remote', 'limiter'] },
+  http: { inside: ['core', 'memory', 'limiter', 'http'], packages: ['node:*', 'ipaddr.js'] },
   hosts: { inside: ['core', 'http', 'hosts'], packages: ['node:*'], types: ['express', 'fastify'] },
   express: { inside: ['core', 'http', 'hosts', 'express'], packages: ['node:*'], types: ['express'] },
   fastify: {
@@ -34,7 +35,7 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: ['node:*', '@nestjs/common', '@nestjs/core', '@nestjs/microservices', '@nestjs/websockets'],
     types: ['fastify']
   },
-  'index.ts': { inside: ['core', 'memory', 'http', 'hosts', 'decorators'] }
+  'index.ts': { inside: ['core', 'memory', 'limiter', 'http', 'hosts', 'decorators'] }
 }
 
 const root = resolve(import.meta.dirname, '..')

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { errorCodes } from '../src/core/errors.js'
-import { policyOptionNames } from '../src/core/policy.js'
+import { policyOptionNames } from '../src/core/policy-options.js'
 import { headerStyleNames } from '../src/http/headers/index.js'
 import { gateSettingNames } from '../src/http/options.js'
 import { createLimiter } from '../src/index.js'

@@ -1,18 +1,15 @@
 import type { Policy } from './policy.js'
 import type { BucketsOptions, Owner } from './store.js'
-import type { Action, OnStoreError, Source, Verdict } from './verdict.js'
+import type { Action, Source, Verdict } from './verdict.js'
 
-/** What a limiter asks of a store that is not in its process. What is undefined, the store decides. */
+/** What a limiter asks of a store that is not in its process. */
 export interface AsyncBucketsOptions extends BucketsOptions {
   readonly owner: Owner
   readonly countDenied: boolean
   /** How long a key is blocked when it is denied, ms; 0 for not at all. */
   readonly blockMs: number
-  readonly onStoreError: OnStoreError | undefined
-  /** This process's part of every limit while the store fails, more than 0 and at most 1. */
-  readonly share: number | undefined
-  /** Units that are charged at once for a key that is asked for often, and spent here. */
-  readonly lease: number | undefined
+  /** What else the limiter's options ask of it, read. */
+  readonly settings: object
 }
 
 /** A store outside the process: it answers with promises, by a clock of its own, and may fail. */

@@ -1,49 +1,61 @@
 import { HeadgateError } from './errors.js'
 
-/** What users of other limiters type first, and what it is called here. */
-const borrowed: Readonly<Record<string, string>> = {
-  max: 'limit',
-  points: 'limit',
-  total: 'limit',
-  requests: 'limit',
-  windowMs: 'window',
-  windowSec: 'window',
-  timeWindow: 'window',
-  duration: 'window',
-  ttl: 'window',
-  interval: 'window',
-  keyGenerator: 'key',
-  keyPrefix: 'name',
-  getTracker: 'key',
-  generateKey: 'scope',
-  throttlers: 'limits',
-  errorMessage: 'message',
-  storage: 'store',
-  setHeaders: 'headers',
-  ignoreUserAgents: 'skip',
-  ipv6SubnetPrefix: 'ipv6Subnet',
-  identifier: 'name',
-  algorithm: 'strategy',
-  handler: 'onLimited',
-  onExceeded: 'onLimited',
-  onDenied: 'onLimited',
-  onLimitReached: 'onLimited',
-  errorResponseBuilder: 'onLimited',
-  allowList: 'allow',
-  whitelist: 'allow',
-  blockList: 'deny',
-  blacklist: 'deny',
-  rate: 'limit',
-  tiers: 'limits',
-  blockDuration: 'block',
-  standardHeaders: 'headers',
-  legacyHeaders: 'headers',
-  skipSuccessfulRequests: 'countOnly',
-  skipFailedRequests: 'countOnly',
-  skipIf: 'skip',
-  status: 'statusCode',
-  dryRun: 'shadow',
-  reportOnly: 'shadow'
+/** One option, as the table of its room has it. */
+export interface Option<T = unknown, Context = never> {
+  /**
+   * Its value as it is used, or its default; throws for what cannot work. Left out where the value has a meaning only
+   * together with others: a comment beside it says who reads it.
+   */
+  readonly read?: (option: string, value: unknown, context: Context) => T
+  /** What other limiters call it, so what their users type first. */
+  readonly borrowed?: readonly string[]
+  /** What those users must know before they rename it. */
+  readonly note?: string
+  /** True where there is no default: its reader says what it needs, also instead of null. */
+  readonly isRequired?: boolean
+}
+
+/**
+ * The options of one room by name. Rooms compose: what takes the options of several spreads their tables into one. The
+ * names are in the order in which error messages list them.
+ */
+export type OptionTable = Readonly<Record<string, Option>>
+
+/** A table that has each option of an interface, and no other. */
+export type TableOf<Options> = { readonly [Name in keyof Required<Options>]: Option }
+
+type Reader<T> = (option: string, value: unknown, context: never) => T
+
+/** The values that a table reads. */
+export type ReadBy<Table> = {
+  readonly [Name in keyof Table as Table[Name] extends { readonly read: Reader<unknown> }
+    ? Name
+    : never]: Table[Name] extends {
+    readonly read: Reader<infer T>
+  }
+    ? T
+    : never
+}
+
+/**
+ * Reads the options of a table, in its order.
+ * @throws HeadgateError that names the option, the value and the fix
+ */
+export function readOptions<Table extends OptionTable>(
+  table: Table,
+  options: object,
+  context?: unknown
+): ReadBy<Table> {
+  const values: Record<string, unknown> = {}
+  for (const [name, { read }] of Object.entries(table))
+    if (read !== undefined)
+      values[name] = read(name, (options as Readonly<Record<string, unknown>>)[name], context as never)
+  return values as ReadBy<Table>
+}
+
+/** The part of an options object that a table knows. */
+export function pick(options: object, table: OptionTable): object {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(table, name)))
 }
 
 /** A value as an error message shows it: short, and never the value's own throwing code. */
@@ -60,47 +72,40 @@ export function badOption(option: string, value: unknown, fix: string): Headgate
   return new HeadgateError('HEADGATE_BAD_OPTION', `\`${option}\` is ${shown(value)}: ${fix}`)
 }
 
-/** Options without a default: what reads them says what they need. */
-const required: readonly string[] = ['limit', 'window', 'limits']
-
 /**
  * Refuses option names that are not known, so that a misspelt one never leaves a route unprotected, and null.
  * @throws HeadgateError `HEADGATE_UNKNOWN_OPTION`, with the near name where there is one
  */
-export function checkNames(options: object, known: readonly string[], where: string): void {
+export function checkNames(options: object, known: OptionTable | readonly string[], where: string): void {
+  const table: OptionTable = isList(known) ? Object.fromEntries(known.map((name) => [name, {}])) : known
   const unknown: string[] = []
   for (const [name, value] of Object.entries(options)) {
-    if (!known.includes(name)) {
+    if (!Object.hasOwn(table, name)) {
       if (value !== undefined) unknown.push(name)
-    } else if (value === null && !required.includes(name))
+    } else if (value === null && table[name]!.isRequired !== true)
       throw badOption(name, value, 'give it a value, or leave it out for the default')
   }
   if (unknown.length > 0)
     throw new HeadgateError(
       'HEADGATE_UNKNOWN_OPTION',
-      unknown.map((name) => `\`${name}\` is no option of ${where}: ${hintFor(name, known)}`).join('\n')
+      unknown.map((name) => `\`${name}\` is no option of ${where}: ${hintFor(name, table)}`).join('\n')
     )
 }
 
-function hintFor(name: string, known: readonly string[]): string {
-  const near = nearest(name, known)
-  if (near === undefined) return `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
-  return `did you mean \`${near}\`?${Object.hasOwn(notes, near) ? ` ${notes[near]}` : ''}`
+function isList(known: OptionTable | readonly string[]): known is readonly string[] {
+  return Array.isArray(known)
 }
 
-/** What users of other limiters must know before they rename an option. */
-const notes: Readonly<Record<string, string>> = {
-  window: "A number is ms; a text has a unit, '60s'.",
-  block: "A number is ms; a text has a unit, '10m'.",
-  onLimited: 'It is called with (request, response, rateLimit), and what it returns is sent.',
-  countOnly: "'failures' leaves successful requests out, 'successes' failed ones.",
-  headers: "A style's name, such as 'draft-06'; 'none' for Retry-After only."
+function hintFor(name: string, table: OptionTable): string {
+  const known = Object.keys(table)
+  const near = known.find((option) => table[option]!.borrowed?.includes(name)) ?? nearest(name, known)
+  if (near === undefined) return `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
+  const { note } = table[near]!
+  return `did you mean \`${near}\`?${note === undefined ? '' : ` ${note}`}`
 }
 
 /** The known name that was most likely meant, or undefined. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const alias = Object.hasOwn(borrowed, name) ? borrowed[name] : undefined
-  if (alias !== undefined && known.includes(alias)) return alias
   let best: string | undefined
   let least = Math.max(2, Math.floor(name.length / 3)) + 1
   for (const candidate of known) {

@@ -1,18 +1,17 @@
+import type { StrategyOptions } from './policy-options.js'
+
 /** One policy, as its strategy sees it. */
-export interface Rule {
+export interface Rule extends StrategyOptions {
   /** Units per window. */
   readonly limit: number
   /** Length of the window, ms. */
   readonly windowMs: number
   /** The largest cost that a fresh key is admitted; what `capacity` returned. */
   readonly capacity: number
-  readonly burst?: number
-  readonly align?: 'clock' | 'first-request'
-  readonly delayAfter?: number
 }
 
 /** Policy options that only some strategies accept. */
-export type RuleOption = 'burst' | 'align' | 'delayAfter'
+export type RuleOption = keyof StrategyOptions
 
 /**
  * An algorithm: arithmetic over the few numbers that a key has, and nothing else. It keeps no state of its own,

@@ -1,7 +1,8 @@
 import type { Duration } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import { badOption } from '../core/options.js'
-import type { StrategyName } from '../core/policy.js'
+import type { StrategyName } from '../core/policy-options.js'
+import type { PolicyOrLimits } from '../core/policy-or-limits.js'
 import type { Strategy } from '../core/strategy.js'
 import type { KeySpec } from '../http/key.js'
 import type { GateSettings } from '../http/options.js'
@@ -20,10 +21,7 @@ export interface LimitedRequest {
 
 /** What `@Limit` takes: the options of a limiter. A method's may leave out what its class's say. */
 export type LimitOptions<Req, Res> = GateSettings<Req, Res> &
-  (
-    | (Partial<RuleOptions<Req>> & { readonly limits?: undefined })
-    | { readonly limits: readonly RuleOptions<Req>[] }
-  )
+  PolicyOrLimits<Partial<RuleOptions<Req>>, RuleOptions<Req>>
 
 /** A decorator of a class or a method, of the standard or of TypeScript's `experimentalDecorators`. */
 export interface LimitDecorator {

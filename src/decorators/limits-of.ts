@@ -1,6 +1,6 @@
 import { HeadgateError } from '../core/errors.js'
 import { shown } from '../core/options.js'
-import { policyOptionNames } from '../core/policy.js'
+import { inherit, isLimitOption } from '../core/policy-or-limits.js'
 import type { GateOptions } from '../http/options.js'
 import type { LimitedRequest } from './limit.js'
 import { type Class, classMark, type Mark, methodMark, methodsOf, type Said } from './marks.js'
@@ -15,9 +15,6 @@ export interface Placing {
   /** What the class says, where the method says something of its own. */
   readonly outer?: Said | undefined
 }
-
-/** Names of the options that make one or several policies. */
-const ruleNames: readonly string[] = [...policyOptionNames, 'limits']
 
 /** The names of a class's methods. */
 type MethodOf<T> = {
@@ -89,18 +86,6 @@ export function placingOf(owner: Class, method: string | symbol): Placing | unde
   return outer === undefined ? undefined : { by: 'class', limit: outer }
 }
 
-/**
- * `own` with what it leaves out. A rule that names neither its limit nor its window has them, and what belongs to
- * them, from `outer`; one that names both stands alone. Settings are always inherited.
- */
-export function inherit(outer: object, own: object): object {
-  const { limit, window, limits } = own as Readonly<Record<string, unknown>>
-  const isWhole = limits !== undefined || (limit !== undefined && window !== undefined)
-  const given = Object.entries(own).filter(([, value]) => value !== undefined)
-  const inherited = Object.entries(outer).filter(([name]) => !isWhole || !ruleNames.includes(name))
-  return Object.fromEntries([...inherited, ...given])
-}
-
 const combined = new WeakMap<Mark, Said>()
 
 /** What the limits of one target come to: the one, or all as tiers. The same object whenever it is asked for. */
@@ -124,7 +109,7 @@ function tiersOf(limits: readonly Said[], where: string): object {
     const rule: Record<string, unknown> = {}
     for (const [name, value] of Object.entries(said)) {
       if (value === undefined) continue
-      if (ruleNames.includes(name)) rule[name] = value
+      if (isLimitOption(name)) rule[name] = value
       else if (name in settings && !isSame(settings[name], value))
         throw apart(where, `\`${name}\` is ${shown(settings[name])} in one and ${shown(value)} in another.`)
       else settings[name] = value

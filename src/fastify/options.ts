@@ -1,14 +1,20 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
-import type { GateOptions, GateSettings } from '../http/options.js'
+import type { TableOf } from '../core/options.js'
+import { limitOptions, type PolicyOrLimits } from '../core/policy-or-limits.js'
+import { oneOf } from '../core/readers.js'
+import { namedPolicies } from '../http/named-policies.js'
+import { type GateOptions, type GateSettings, gateSettings } from '../http/options.js'
 import type { RuleOptions } from '../http/rules.js'
+
+const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
 /** The hook that a limiter runs in. */
 export type LimitHook = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler'
 
-/** The settings of a Fastify limiter, without its policies. */
-export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & {
+/** What a limiter has on Fastify beside what it has everywhere. */
+export interface HookSettings {
   /**
    * The hook that it runs in: `'onRequest'`, before anything is parsed, or for keys that need `request.user`
    * `'preHandler'`, if left out.
@@ -16,10 +22,24 @@ export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & 
   readonly hook?: LimitHook | undefined
 }
 
+/** How those are read. */
+export const hookOptions = {
+  hook: {
+    read: oneOf(hooks, `give one of ${hooks.map((name) => `'${name}'`).join(', ')}`)
+  }
+} as const satisfies TableOf<HookSettings>
+
+/** The settings of a Fastify limiter, without its policies. */
+export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & HookSettings
+
 /** One policy, or `limits` for several. */
-export type FastifyLimitRules =
-  | (RuleOptions<FastifyRequest> & { readonly limits?: undefined })
-  | { readonly limits: readonly RuleOptions<FastifyRequest>[] }
+export type FastifyLimitRules = PolicyOrLimits<RuleOptions<FastifyRequest>>
+
+/** All that a route's limit inherits from its plugin where it leaves it out. */
+export const inheritedOptions = { ...gateSettings, ...hookOptions } as const
+
+/** All options of the plugin. */
+export const pluginOptions = { ...limitOptions, ...inheritedOptions, ...namedPolicies } as const
 
 /** What a route's own `limit` may say: a policy of its own, nothing at all, or one of the plugin's policies. */
 export type RouteLimit = FastifyRouteLimit | false | PolicyName

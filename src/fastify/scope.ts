@@ -1,18 +1,21 @@
 import type { RouteOptions } from 'fastify'
-import { badOption, checkNames } from '../core/options.js'
-import { policyOptionNames } from '../core/policy.js'
+import { badOption, checkNames, pick } from '../core/options.js'
+import { saysLimit } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { Gate } from '../http/gate.js'
 import { NamedPolicies } from '../http/named-policies.js'
-import { gatePlan, gateSettingNames, pick } from '../http/options.js'
+import { gatePlan } from '../http/options.js'
 import { warnOfLateLimiter } from '../http/warnings.js'
-import type {
-  FastifyRouteLimit,
-  LimitHook,
-  LimitHookFunction,
-  RateLimitPluginOptions,
-  ResolvedLimit,
-  RouteLimit
+import {
+  type FastifyRouteLimit,
+  hookOptions,
+  inheritedOptions,
+  type LimitHook,
+  type LimitHookFunction,
+  pluginOptions,
+  type RateLimitPluginOptions,
+  type ResolvedLimit,
+  type RouteLimit
 } from './options.js'
 import {
   addRouteHook,
@@ -25,8 +28,6 @@ import {
   limitOf,
   type Placed
 } from './route-limits.js'
-
-const hooks: readonly LimitHook[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
 
 /** One registration of the plugin: its default gate, its policies, and the gates of its routes. */
 export class LimitScope {
@@ -41,17 +42,12 @@ export class LimitScope {
   readonly #ofGet = new Map<string, { limit: unknown; placed: Placed }>()
 
   constructor(options: RateLimitPluginOptions) {
-    checkNames(
-      options,
-      [...policyOptionNames, 'limits', ...gateSettingNames, 'hook', 'policies'],
-      'the plugin'
-    )
-    this.#settings = pick(options, [...gateSettingNames, 'hook'])
+    checkNames(options, pluginOptions, 'the plugin')
+    this.#settings = pick(options, inheritedOptions)
     const { policies = {}, ...own } = options
-    const hasRules = [...policyOptionNames, 'limits'].some((name) => name in own)
-    const placed = hasRules ? place(own as ResolvedLimit, 'the plugin') : null
+    const placed = saysLimit(own) ? place(own as ResolvedLimit, 'the plugin') : null
     this.#gate = placed?.gate ?? null
-    this.hook = placed?.hook ?? checkHook(options.hook) ?? 'onRequest'
+    this.hook = placed?.hook ?? readHook(options.hook) ?? 'onRequest'
     this.#policies = new NamedPolicies(policies, { by: '`limit`', owner: 'the plugin' }, (_name, policy) =>
       this.#place(policy, { mayShare: true })
     )
@@ -121,10 +117,7 @@ function place(
   owner?: Owner
 ): Placed {
   const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where, owner))
-  return { gate, hook: checkHook(hook) ?? (gate.usesUser ? 'preHandler' : 'onRequest') }
+  return { gate, hook: readHook(hook) ?? (gate.usesUser ? 'preHandler' : 'onRequest') }
 }
 
-function checkHook(hook: unknown): LimitHook | undefined {
-  if (hook === undefined || hooks.includes(hook as LimitHook)) return hook as LimitHook | undefined
-  throw badOption('hook', hook, `give one of ${hooks.map((name) => `'${name}'`).join(', ')}`)
-}
+const readHook = (hook: unknown) => hookOptions.hook.read('hook', hook)

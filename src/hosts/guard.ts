@@ -1,6 +1,6 @@
 import type { Duration } from '../core/duration.js'
 import type { Limiter } from '../core/limiter.js'
-import type { StrategyName } from '../core/policy.js'
+import type { StrategyName } from '../core/policy-options.js'
 import type { Strategy } from '../core/strategy.js'
 import { type Next, takeThrough } from '../http/deliver.js'
 import { Gate } from '../http/gate.js'

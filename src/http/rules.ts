@@ -1,8 +1,11 @@
 import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
-import { type BuiltLimiter, buildLimiter, type LimiterSettings } from '../core/limiter-options.js'
-import type { Policy, PolicyOptions } from '../core/policy.js'
+import type { BuiltLimiter } from '../core/limiter-options.js'
+import type { Policy } from '../core/policy.js'
+import type { PolicyOptions } from '../core/policy-options.js'
+import type { Written } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
+import { type LimiterSettings, limiterOpener } from '../limiter/options.js'
 import { memoryStore } from '../memory/store.js'
 import { gather, isPromiseLike } from './promise.js'
 
@@ -38,27 +41,25 @@ export interface RuleSource<Req> {
  * @throws HeadgateError for options that cannot work
  */
 export function ruleSource<Req>(
-  tiers: readonly RuleOptions<Req>[],
-  isList: boolean,
+  { tiers, isList }: Written<RuleOptions<Req>>,
   settings: LimiterSettings,
   owner: Owner
 ): RuleSource<Req> {
   const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
-  const counting = { ...owner, mayShare: owner.mayShare && hasOneWindow }
-  const build = (windows: readonly unknown[]) => {
-    const limits = tiers.map((tier, i) => ({
-      ...tier,
-      // A limit of 1 stands for one that is not known yet: a key then counts as owing for the longest time.
-      limit: typeof tier.limit === 'function' ? 1 : tier.limit,
-      name: tier.name ?? (isList && isComputed(tier) ? `limit-${i + 1}` : undefined),
-      window: windows[i] as number | string
-    }))
-    return buildLimiter(
-      isList ? { limits, ...settings } : { ...limits[0]!, ...settings },
-      memoryStore,
-      counting
+  const open = limiterOpener(settings, memoryStore, {
+    ...owner,
+    mayShare: owner.mayShare && hasOneWindow
+  })
+  const build = (windows: readonly unknown[]) =>
+    open(
+      tiers.map((tier, i) => ({
+        ...tier,
+        // A limit of 1 stands for one that is not known yet: a key then counts as owing for the longest time.
+        limit: typeof tier.limit === 'function' ? 1 : tier.limit,
+        name: tier.name ?? (isList && isComputed(tier) ? `limit-${i + 1}` : undefined),
+        window: windows[i] as number | string
+      }))
     )
-  }
   if (!tiers.some(isComputed)) {
     const limiter = build(tiers.map((tier) => tier.window))
     const fixed = { limiter, policies: limiter.policies }

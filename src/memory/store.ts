@@ -1,6 +1,6 @@
 import { Names } from '../core/names.js'
 import { badOption, checkNames } from '../core/options.js'
-import { wholeNumber } from '../core/policy.js'
+import { wholeNumber } from '../core/readers.js'
 import type { Buckets, BucketsOptions, Store } from '../core/store.js'
 import { MemoryBuckets } from './buckets.js'
 

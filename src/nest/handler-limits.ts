@@ -1,17 +1,23 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { HeadgateError } from '../core/errors.js'
 import { badOption, checkNames } from '../core/options.js'
-import { policyOptionNames } from '../core/policy.js'
+import { inherit, saysLimit } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
-import { inherit, type Placing, placingOf } from '../decorators/limits-of.js'
+import { type Placing, placingOf } from '../decorators/limits-of.js'
 import { type Class, methodMark, methodsOf } from '../decorators/marks.js'
 import type { Host } from '../http/host.js'
 import { NamedPolicies } from '../http/named-policies.js'
-import { gatePlan, gateSettingNames } from '../http/options.js'
+import { gatePlan } from '../http/options.js'
 import { ContextGate, isHttp } from './context-gate.js'
 import { isField } from './graphql.js'
 import type { Message } from './message.js'
-import { type LimitStage, type NestLimit, nestSettingNames, type RateLimitModuleOptions } from './options.js'
+import {
+  type LimitStage,
+  moduleOptions,
+  type NestLimit,
+  nestOptions,
+  type RateLimitModuleOptions
+} from './options.js'
 
 /** How calls of a handler are limited. */
 export interface HandlerLimit {
@@ -60,21 +66,15 @@ export class HandlerLimits {
         options,
         "give an object such as { limit: 100, window: '1m' }, for several limits { limits: [ … ] }"
       )
-    const rules = [...policyOptionNames, 'limits'] as const
-    checkNames(
-      options,
-      [...rules, ...gateSettingNames, ...nestSettingNames, 'policies', 'global'],
-      'RateLimitModule'
-    )
-    const { policies = {}, global: isGlobal = true, ...own } = options
-    if (typeof isGlobal !== 'boolean') throw badOption('global', isGlobal, 'give true or false')
-    this.isGlobal = isGlobal
+    checkNames(options, moduleOptions, 'RateLimitModule')
+    const { policies = {}, global: isGlobal, ...own } = options
+    this.isGlobal = moduleOptions.global.read('global', isGlobal)
     this.#options = own as NestLimit
     this.#messages = messages
     this.#label = label
-    // Also where it is undefined, or the prototype has it: what a configuration lacks must not leave all unprotected.
-    const hasRule = rules.some((name) => name in options)
-    this.own = hasRule ? this.#place(this.#options, 'RateLimitModule', { mayShare: true }, false) : null
+    this.own = saysLimit(options)
+      ? this.#place(this.#options, 'RateLimitModule', { mayShare: true }, false)
+      : null
     if (this.own !== null && Object.hasOwn(policies, 'default'))
       throw badOption(
         'policies.default',
@@ -163,15 +163,13 @@ export class HandlerLimits {
   }
 
   #place(
-    { stage, scope, ...options }: NestLimit,
+    { stage: written, scope, ...options }: NestLimit,
     where: string,
     owner: Owner,
     isMarked: boolean
   ): HandlerLimit {
-    if (scope !== undefined && scope !== 'shared' && scope !== 'handler')
-      throw badOption('scope', scope, "give 'shared' or 'handler'")
-    if (stage !== undefined && stage !== 'guard' && stage !== 'interceptor')
-      throw badOption('stage', stage, "give 'guard' or 'interceptor'")
+    nestOptions.scope.read('scope', scope)
+    const stage = nestOptions.stage.read('stage', written)
     const gate = new ContextGate(gatePlan(options as never, where, owner), this.#messages)
     if (options.store !== undefined) this.#stores.add(options.store as Closable)
     const limit = { gate, stage: stage ?? (gate.usesUser ? 'interceptor' : 'guard'), isMarked } as const

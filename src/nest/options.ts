@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { badOption, type OptionTable, type TableOf } from '../core/options.js'
+import { oneOf } from '../core/readers.js'
 import type { LimitOptions } from '../decorators/limit.js'
-import type { GateSettings } from '../http/options.js'
+import { namedPolicies } from '../http/named-policies.js'
+import { type GateOptions, gateOptions } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
-import type { RuleOptions } from '../http/rules.js'
 
 /**
  * What functions in options get where they do not name the platform's own request: the request of Express or Fastify,
@@ -34,6 +36,12 @@ export interface NestLimitSettings {
   readonly scope?: 'shared' | 'handler' | undefined
 }
 
+/** How those are read. */
+export const nestOptions = {
+  stage: { read: oneOf(['guard', 'interceptor'], "give 'guard' or 'interceptor'") },
+  scope: { read: oneOf(['shared', 'handler'], "give 'shared' or 'handler'"), borrowed: ['generateKey'] }
+} as const satisfies TableOf<NestLimitSettings>
+
 /** Names of the module's policies. Extend it to have them checked: `interface LimitPolicies { login: true }`. */
 // biome-ignore lint/suspicious/noEmptyInterface: users extend it by declaration merging
 export interface LimitPolicies {}
@@ -45,8 +53,7 @@ export type PolicyName = keyof LimitPolicies extends never ? string : Extract<ke
 export type NestLimit<Req = NestRequest, Res = unknown> = LimitOptions<Req, Res> & NestLimitSettings
 
 /** A limit for a guard of its own, with one policy, or `limits` for several. */
-export type GuardLimit<Req = NestRequest, Res = unknown> = GateSettings<Req, Res> &
-  ((RuleOptions<Req> & { readonly limits?: undefined }) | { readonly limits: readonly RuleOptions<Req>[] })
+export type GuardLimit<Req = NestRequest, Res = unknown> = GateOptions<Req, Res>
 
 /** Options of `RateLimitModule`. With no limit of its own, it limits only what `@Limit` stands on. */
 export type RateLimitModuleOptions<Req = NestRequest, Res = unknown> = NestLimit<Req, Res> & {
@@ -59,5 +66,18 @@ export type RateLimitModuleOptions<Req = NestRequest, Res = unknown> = NestLimit
   readonly global?: boolean | undefined
 }
 
+/** All options of the module. */
+export const moduleOptions = {
+  ...gateOptions,
+  ...nestOptions,
+  ...namedPolicies,
+  global: {
+    read: (option: string, value: unknown) => {
+      if (value === undefined || typeof value === 'boolean') return value ?? true
+      throw badOption(option, value, 'give true or false')
+    }
+  }
+} as const satisfies OptionTable
+
 /** The names of the options that only Nest has. */
-export const nestSettingNames = ['stage', 'scope'] as const
+export const nestSettingNames = Object.keys(nestOptions)

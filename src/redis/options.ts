@@ -1,5 +1,5 @@
-import { flag } from '../core/limiter-options.js'
 import { badOption } from '../core/options.js'
+import { flag } from '../core/readers.js'
 import { checkStoreOptions, type RemoteStoreOptions, remoteStoreOptionNames } from '../remote/options.js'
 
 /** Options of `redisStore`. */

@@ -1,10 +1,10 @@
 import { type Duration, durationMs } from '../core/duration.js'
 import type { HeadgateError } from '../core/errors.js'
-import { checkOnStoreError, checkShare } from '../core/limiter-options.js'
 import { badOption, checkNames } from '../core/options.js'
-import { wholeNumber } from '../core/policy.js'
+import { wholeNumber } from '../core/readers.js'
 import type { OnStoreError } from '../core/verdict.js'
 import type { BreakerSettings } from './breaker.js'
+import { remoteLimiterOptions } from './limiter-options.js'
 
 /** Options of every remote store. */
 export interface RemoteStoreOptions {
@@ -85,14 +85,15 @@ export function checkStoreOptions(
 /** @throws HeadgateError that names the option, the value and the fix */
 export function readOptions(options: RemoteStoreOptions): RemoteSettings {
   const { breaker = {}, onStateChange } = options
+  const { onStoreError, share } = remoteLimiterOptions
   if (typeof breaker !== 'object') throw badOption('breaker', breaker, "give { failures: 3, cooldown: '1s' }")
   checkNames(breaker, ['failures', 'cooldown'], '`breaker`')
   if (onStateChange !== undefined && typeof onStateChange !== 'function')
     throw badOption('onStateChange', onStateChange, 'give a function')
   return {
     deadlineMs: durationMs('deadline', options.deadline ?? 100),
-    onStoreError: checkOnStoreError(options.onStoreError) ?? 'local',
-    share: checkShare(options.share) ?? 1,
+    onStoreError: onStoreError.read('onStoreError', options.onStoreError) ?? 'local',
+    share: share.read('share', options.share) ?? 1,
     breaker: {
       failures: wholeNumber('breaker.failures', breaker.failures ?? 3, 1),
       cooldownMs: durationMs('breaker.cooldown', breaker.cooldown ?? 1000)

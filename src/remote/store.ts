@@ -7,6 +7,7 @@ import { Deadline } from './deadline.js'
 import { DenyCache } from './deny-cache.js'
 import type { Executor, Location } from './executor.js'
 import { Leases } from './leases.js'
+import type { ReadRemoteLimiterSettings } from './limiter-options.js'
 import { LocalCounting } from './local-counting.js'
 import { Nodes } from './nodes.js'
 import { OperationExecutor } from './operation-executor.js'
@@ -87,7 +88,8 @@ class BackendStore implements RemoteStore {
   }
 
   #open(name: string, options: AsyncBucketsOptions): RemoteBuckets {
-    const { policies, lease, onStoreError, share } = options
+    const { policies } = options
+    const { onStoreError, share, lease } = options.settings as ReadRemoteLimiterSettings
     const settings = this.#settings
     const buckets: RemoteBuckets = new RemoteBuckets({
       policies,

@@ -1,5 +1,5 @@
 import { badOption, checkNames } from '../core/options.js'
-import { wholeNumber } from '../core/policy.js'
+import { wholeNumber } from '../core/readers.js'
 import type { Store } from '../core/store.js'
 import { AttachedBuffer, newBuffer, type SharedHandle } from './buffer.js'
 import { LateBuffer } from './late.js'

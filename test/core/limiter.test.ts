@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { decisionOf } from '../../src/core/decision.js'
-import { buildLimiter } from '../../src/core/limiter-options.js'
 import { memoryStore } from '../../src/index.js'
+import { buildLimiter } from '../../src/limiter/options.js'
 import { limiterOf, plain } from '../support/traces.js'
 
 const T = 1_700_000_400_000

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { errorCodes } from '../../src/core/errors.js'
-import { buildLimiter } from '../../src/core/limiter-options.js'
 import { checkNames, nearest } from '../../src/core/options.js'
 import {
   createLimiter,
@@ -9,6 +8,7 @@ import {
   type LimiterOptions,
   memoryStore
 } from '../../src/index.js'
+import { buildLimiter } from '../../src/limiter/options.js'
 import { naming } from '../support/errors.js'
 
 const good = { limit: 10, window: '1m' }

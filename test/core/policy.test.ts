@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkProduct, divideDown, divideUp } from '../../src/core/exact.js'
-import { checkPolicyName, checkUnique, definePolicy, withLimit } from '../../src/core/policy.js'
+import { checkUnique, definePolicy, withLimit } from '../../src/core/policy.js'
+import { checkPolicyName } from '../../src/core/policy-options.js'
 import { createLimiter } from '../../src/index.js'
 import { anyPolicy, limiterOf, policyNames, runs } from '../support/traces.js'
 

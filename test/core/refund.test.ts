@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy.js'
+import type { PolicyOptions } from '../../src/core/policy-options.js'
 import { createLimiter } from '../../src/index.js'
 import { modelOf } from '../support/models.js'
 import { decide, type Model, remainingOf } from '../support/reference.js'

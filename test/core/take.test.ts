@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { definePolicy, type PolicyOptions } from '../../src/core/policy.js'
+import { definePolicy } from '../../src/core/policy.js'
+import type { PolicyOptions } from '../../src/core/policy-options.js'
 
 const rules: readonly (readonly [string, PolicyOptions])[] = [
   ['token-bucket', { strategy: 'token-bucket', limit: 7, window: 100 }],

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildLimiter, type LimiterOptions } from '../../src/core/limiter-options.js'
 import { createLimiter } from '../../src/index.js'
+import { buildLimiter, type LimiterOptions } from '../../src/limiter/options.js'
 import type { RedisStoreOptions } from '../../src/redis/options.js'
 import { redisStoreOn } from '../../src/redis/store.js'
 import { takeUnder } from '../store-suite/clocked-store.js'

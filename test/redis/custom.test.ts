@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildLimiter, type LimiterOptions } from '../../src/core/limiter-options.js'
 import { memoryStore, type Strategy } from '../../src/index.js'
+import { buildLimiter, type LimiterOptions } from '../../src/limiter/options.js'
 import { redisStoreOn } from '../../src/redis/store.js'
 import { limiterIn, takeUnder } from '../store-suite/clocked-store.js'
 import { anyDraws, perform, Standing, said, showLowest } from '../store-suite/operations.js'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { LimiterOptions } from '../../src/core/limiter-options.js'
 import { createLimiter, memoryStore } from '../../src/index.js'
+import type { LimiterOptions } from '../../src/limiter/options.js'
 import { redisStoreOn } from '../../src/redis/store.js'
 import { policyNames, runs, smallPolicy } from '../support/traces.js'
 import { captured } from './support/captured.js'

@@ -1,7 +1,8 @@
 import { decisionOf } from '../../src/core/decision.js'
-import { type BuiltLimiter, buildLimiter, type LimiterOptions } from '../../src/core/limiter-options.js'
+import type { BuiltLimiter } from '../../src/core/limiter-options.js'
 import type { Verdict } from '../../src/core/verdict.js'
 import { type AsyncStore, type Clock, type Decision, memoryStore, type Store } from '../../src/index.js'
+import { buildLimiter, type LimiterOptions } from '../../src/limiter/options.js'
 
 /**
  * Gives an empty store each time. One outside of the process goes by `clock` instead of its own; for one inside, that

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy.js'
+import type { PolicyOptions } from '../../src/core/policy-options.js'
 import { memoryStore } from '../../src/index.js'
 import { anyPolicy, policyNames, runs, smallPolicy, starts } from '../support/traces.js'
 import { limiterIn, type MakeStore, type Suited } from './clocked-store.js'

@@ -1,7 +1,7 @@
 import { decisionOf } from '../../src/core/decision.js'
-import { buildLimiter } from '../../src/core/limiter-options.js'
-import type { PolicyOptions } from '../../src/core/policy.js'
+import type { PolicyOptions } from '../../src/core/policy-options.js'
 import { memoryStore } from '../../src/index.js'
+import { buildLimiter } from '../../src/limiter/options.js'
 
 /** A limiter whose limit is computed for each request. */
 export function dynamic(policy: PolicyOptions, settings: { countDenied?: boolean; maxKeys?: number } = {}) {

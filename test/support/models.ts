@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '../../src/core/policy.js'
+import type { PolicyOptions } from '../../src/core/policy-options.js'
 import { least, type Model } from './reference.js'
 
 /** Units that were admitted at an instant. */

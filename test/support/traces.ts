@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import type { LimiterSettings } from '../../src/core/limiter-options.js'
-import type { PolicyOptions } from '../../src/core/policy.js'
+import type { PolicyOptions } from '../../src/core/policy-options.js'
 import { createLimiter, type Decision, type Limiter, type Store } from '../../src/index.js'
+import type { LimiterSettings } from '../../src/limiter/options.js'
 import { modelOf } from './models.js'
 import { decide, type Expected, type Model } from './reference.js'
 

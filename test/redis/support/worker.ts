@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { LimiterOptions } from '../../../src/core/limiter-options.js'
+import type { LimiterOptions } from '../../../src/limiter/options.js'
 import type { RedisStoreOptions } from '../../../src/redis/options.js'
 
 /** What a process is to do: ask so often, a few at a time, and after each ask of the keys in turn. */

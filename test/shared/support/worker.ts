@@ -1,6 +1,6 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import type { Limiter, PolicyOptions } from '../../../src/index.js'
-import { createLimiter } from '../../../src/memory/create-limiter.js'
+import { createLimiter } from '../../../src/limiter/create-limiter.js'
 import { type SharedHandle, sharedStore } from '../../../src/shared/index.js'
 import { perform } from './history.js'
 import { seen, uniformRules } from './uniform.js'

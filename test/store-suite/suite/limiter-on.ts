@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '../../../src/core/policy.js'
+import type { PolicyOptions } from '../../../src/core/policy-options.js'
 import type { Decision } from '../../../src/index.js'
 import { type ClockedStore, clockedStore, limiterIn, type MakeStore, type Suited } from '../clocked-store.js'
 

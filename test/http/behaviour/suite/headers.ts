@@ -1,6 +1,6 @@
 import { parseDictionary, parseItem, parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../../../src/core/policy.js'
+import type { PolicyOptions } from '../../../../src/core/policy-options.js'
 import { type HeaderStyleName, headerStyleNames } from '../../../../src/http/headers/index.js'
 import { type Answer, header, lines, quotaFields } from '../client.js'
 import { type Framework, manualClock, type Options, servers, start } from '../harness.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../../../src/core/policy.js'
+import type { PolicyOptions } from '../../../../src/core/policy-options.js'
 import { header, quotaFields } from '../client.js'
 import {
   type Framework,

@@ -1,9 +1,9 @@
 import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { AsyncStore } from '../core/async-store.js'
 import type { Limiter } from '../core/limiter.js'
-import { buildLimiter, type LimiterOptions } from '../core/limiter-options.js'
 import type { Store } from '../core/store.js'
-import { memoryStore } from './store.js'
+import { memoryStore } from '../memory/store.js'
+import { buildLimiter, type LimiterOptions } from './options.js'
 
 /**
  * A limiter of one policy, or of several (`limits`) that are decided together. With the memory store, which is

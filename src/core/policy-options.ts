@@ -1,0 +1,131 @@
+import { type Duration, durationMs } from './duration.js'
+import { badOption, type Option, type TableOf } from './options.js'
+import { oneOf, wholeNumber } from './readers.js'
+import { strategyOf } from './registry.js'
+import type { Strategy } from './strategy.js'
+
+/** The names of the built-in strategies; names given to `defineStrategy` count as well. */
+export type StrategyName =
+  | 'fixed-window'
+  | 'sliding-window'
+  | 'sliding-log'
+  | 'token-bucket'
+  | 'gcra'
+  | 'leaky-bucket'
+  | (string & {})
+
+/** The options of one policy, as they are written. */
+export interface PolicyOptions extends StrategyOptions {
+  /** What headers and problem details call it: printable ASCII. `default` if left out. */
+  readonly name?: string | undefined
+  /** Units per window, a positive whole number. */
+  readonly limit: number
+  /** Length of the window: ms, or a text such as `'1m'`. */
+  readonly window: Duration
+  /** An algorithm by name or as an object; `'fixed-window'` if left out. */
+  readonly strategy?: StrategyName | Strategy | undefined
+}
+
+/** The options of a policy that not every strategy has a meaning for: each says in `accepts` which it has. */
+export interface StrategyOptions {
+  /** Capacity of a token bucket or gcra (`limit` if left out); waiting places of a leaky bucket (0 if left out). */
+  readonly burst?: number | undefined
+  /** Whether fixed windows follow the clock (the default) or begin at a key's first admitted request. */
+  readonly align?: 'clock' | 'first-request' | undefined
+  /** How many waiting places of a leaky bucket are not held back; 0 if left out. */
+  readonly delayAfter?: number | undefined
+}
+
+/** An option that belongs to some strategies. Its reader is given the strategy, and only what is not undefined. */
+interface StrategyOption<T> extends Option<T, Strategy> {
+  readonly read: (option: string, value: unknown, strategy: Strategy) => T
+  /**
+   * What counts the same as leaving it out. Policies with different values are different rules, which must not share
+   * a name. Left out where the capacity tells.
+   */
+  readonly unset?: T
+  /** Its part for one of several processes that hold a limit together; the whole of it if left out. */
+  readonly part?: (value: T, share: number, strategy: Strategy) => T
+}
+
+type StrategyOptionTable = {
+  readonly [Name in keyof StrategyOptions]-?: StrategyOption<NonNullable<StrategyOptions[Name]>>
+}
+
+const alignment = oneOf(['clock', 'first-request'], "give 'clock' or 'first-request'")
+
+/** How those are read. A new one is a line here and above. */
+export const strategyOptions: StrategyOptionTable = {
+  burst: {
+    read: (option, value, strategy) => wholeNumber(option, value, leastBurst(strategy)),
+    part: (burst, share, strategy) => {
+      const least = leastBurst(strategy)
+      return partOf(burst + 1 - least, share) - 1 + least
+    }
+  },
+  align: { read: (option, value) => alignment(option, value)!, unset: 'clock' },
+  delayAfter: { read: (option, value) => wholeNumber(option, value, 0), unset: 0 }
+}
+
+/** A leaky bucket may have no waiting places; other capacities are at least 1. */
+function leastBurst(strategy: Strategy): number {
+  return strategy.shapes ? 0 : 1
+}
+
+/** A part of so many units, rounded down, but at least 1. */
+export function partOf(units: number, share: number): number {
+  return Math.max(1, Math.floor(units * share))
+}
+
+/** All options of one policy. */
+export const policyOptions = {
+  name: {
+    read: (_option: string, value: unknown) => checkPolicyName(value ?? 'default'),
+    borrowed: ['keyPrefix', 'identifier']
+  },
+  limit: {
+    read: (option: string, value: unknown) => wholeNumber(option, value, 1),
+    isRequired: true,
+    borrowed: ['max', 'points', 'total', 'requests', 'rate']
+  },
+  window: {
+    read: durationMs,
+    isRequired: true,
+    borrowed: ['windowMs', 'windowSec', 'timeWindow', 'duration', 'ttl', 'interval'],
+    note: "A number is ms; a text has a unit, '60s'."
+  },
+  strategy: {
+    read: (_option: string, value: unknown) => strategyOf(value ?? 'fixed-window'),
+    borrowed: ['algorithm']
+  },
+  ...strategyOptions
+} as const satisfies TableOf<PolicyOptions>
+
+/** The names of the options of one policy. */
+export const policyOptionNames = Object.keys(policyOptions)
+
+/** The names of those that belong to some strategies. */
+export const strategyOptionNames = Object.keys(strategyOptions) as (keyof StrategyOptions)[]
+
+/**
+ * Reads the options that belong to some strategies.
+ * @throws HeadgateError `HEADGATE_BAD_OPTION`, also for one that the strategy has no meaning for
+ */
+export function readStrategyOptions(options: StrategyOptions, strategy: Strategy): StrategyOptions {
+  const read: Record<string, unknown> = {}
+  for (const name of strategyOptionNames)
+    if (options[name] !== undefined) read[name] = strategyOptions[name].read(name, options[name], strategy)
+  for (const name of Object.keys(read) as (keyof StrategyOptions)[])
+    if (!strategy.accepts?.includes(name))
+      throw badOption(name, read[name], `strategy '${strategy.name}' has no meaning for it; leave it out`)
+  return read
+}
+
+/**
+ * A policy name as the headers can carry it: draft-ietf-httpapi-ratelimit-headers-11 §3, RFC 9651 §3.3.3.
+ * @throws HeadgateError `HEADGATE_BAD_OPTION`
+ */
+export function checkPolicyName(name: unknown): string {
+  if (typeof name === 'string' && /^[\x20-\x7e]{1,1024}$/.test(name)) return name
+  throw badOption('name', name, 'a policy name is 1 to 1024 characters of printable ASCII')
+}

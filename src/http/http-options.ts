@@ -1,0 +1,175 @@
+import { badOption, type OptionTable, type TableOf } from '../core/options.js'
+import { flag, oneOf, wholeNumber } from '../core/readers.js'
+import { checkSubnet, defaultIPv6Subnet } from './address.js'
+import { addressMatcher } from './address-list.js'
+import type { ForwardedSource } from './forwarded.js'
+import type { HeaderStyleName, RetryAfterFormat } from './headers/index.js'
+import type { KeySpec } from './key.js'
+import type { RequestRateLimit } from './request-rate-limit.js'
+import type { PerRequest, RuleSource } from './rules.js'
+
+/** What a limiter of HTTP requests has beside what every limiter has. */
+export interface HttpSettings<Req, Res> {
+  /** Who is charged: `'ip'` (the default), `'user'`, `'header:NAME'`, a function, or a list of these. */
+  readonly key?: KeySpec<Req> | undefined
+  /** Units that a request takes: a positive whole number, or a function of the request. 1 if left out. */
+  readonly cost?: PerRequest<Req, number> | undefined
+  /** Requests that are neither counted nor limited. */
+  readonly skip?: ((request: Req) => boolean | PromiseLike<boolean>) | undefined
+  /** Addresses and CIDRs that are neither counted nor limited; matched before IPv6 grouping. */
+  readonly allow?: readonly string[] | undefined
+  /** Addresses and CIDRs that are refused with a 403. */
+  readonly deny?: readonly string[] | undefined
+  /** Prefix length by which IPv6 clients are grouped, 32 to 128, or false for none. 56 if left out. */
+  readonly ipv6Subnet?: number | false | undefined
+  /** The one header family that trusted proxies report clients in. `'x-forwarded-for'` if left out. */
+  readonly forwarded?: ForwardedSource | undefined
+  /**
+   * Which requests count in the end. All are charged up front; one that does not count is refunded once its
+   * response was sent: `'failures'` counts status 400 and above, `'successes'` those below, a function decides.
+   * A request whose client goes away before the response is complete counts.
+   */
+  readonly countOnly?: 'failures' | 'successes' | CountPredicate<Req, Res> | undefined
+  /** Decide and record, but never deny, hold back or send headers; a function is told what would have been denied. */
+  readonly shadow?: boolean | ShadowListener<Req> | undefined
+  /** Header style, or a legal combination. `'draft-06'` if left out. */
+  readonly headers?: HeaderStyleName | readonly HeaderStyleName[] | undefined
+  /** Form of Retry-After: `'delay-seconds'` if left out. */
+  readonly retryAfterFormat?: RetryAfterFormat | undefined
+  /** Name the fields in Access-Control-Expose-Headers, so that scripts of other origins can read them. */
+  readonly exposeHeaders?: boolean | undefined
+  /** A secret: each request's key, as a keyed hash under it, is sent as the partition key (draft-08 and later). */
+  readonly partitionKey?: string | undefined
+  /** Status of a denied response; 429 if left out. */
+  readonly statusCode?: number | undefined
+  /** Replaces the sentence in the body of a denied response. */
+  readonly message?:
+    | string
+    | ((request: Req, rateLimit: RequestRateLimit) => string | PromiseLike<string>)
+    | undefined
+  /**
+   * Answers a denied request instead; status, headers and Retry-After are set already. What it returns, or promises,
+   * is sent if it has not answered itself; the default answer is, if it returns nothing either.
+   */
+  readonly onLimited?: ((request: Req, response: Res, rateLimit: RequestRateLimit) => unknown) | undefined
+}
+
+/** Decides, after the response, whether a request counts. */
+export type CountPredicate<Req, Res> = (
+  request: Req,
+  response: Res,
+  status: number
+) => boolean | PromiseLike<boolean>
+
+/** Told of a request that would have been denied. */
+export type ShadowListener<Req> = (request: Req, rateLimit: RequestRateLimit) => void
+
+/** What reads the cost must know of the limits. */
+interface Limits {
+  readonly rules: Pick<RuleSource<never>, 'fixed'>
+}
+
+/**
+ * How those are read. `headers` and `retryAfterFormat` belong together: `headerPlan` reads them; `key` needs the host:
+ * `keyReader` does.
+ */
+export const httpOptions = {
+  key: { borrowed: ['keyGenerator', 'getTracker'] },
+  cost: { read: costOf },
+  skip: { read: functionOrNull, borrowed: ['ignoreUserAgents', 'skipIf'] },
+  allow: { read: matcherOf, borrowed: ['allowList', 'whitelist'] },
+  deny: { read: matcherOf, borrowed: ['blockList', 'blacklist'] },
+  ipv6Subnet: {
+    read: (_option: string, value: unknown) => (value === undefined ? defaultIPv6Subnet : checkSubnet(value)),
+    borrowed: ['ipv6SubnetPrefix']
+  },
+  forwarded: {
+    read: (option: string, value: unknown) => forwardedBy(option, value) ?? 'x-forwarded-for'
+  },
+  countOnly: {
+    read: countsOf,
+    borrowed: ['skipSuccessfulRequests', 'skipFailedRequests'],
+    note: "'failures' leaves successful requests out, 'successes' failed ones."
+  },
+  shadow: {
+    read: (option: string, value: unknown) => (isFunction(value) ? value : flag(option, value)),
+    borrowed: ['dryRun', 'reportOnly']
+  },
+  headers: {
+    borrowed: ['setHeaders', 'standardHeaders', 'legacyHeaders'],
+    note: "A style's name, such as 'draft-06'; 'none' for Retry-After only."
+  },
+  retryAfterFormat: {},
+  exposeHeaders: { read: flag },
+  partitionKey: { read: secretOf },
+  statusCode: { read: statusOf, borrowed: ['status'] },
+  message: { read: messageOf, borrowed: ['errorMessage'] },
+  onLimited: {
+    read: functionOrNull,
+    borrowed: [...['handler', 'onExceeded', 'onDenied', 'onLimitReached'], 'errorResponseBuilder'],
+    note: 'It is called with (request, response, rateLimit), and what it returns is sent.'
+  }
+} as const satisfies OptionTable & TableOf<HttpSettings<never, never>>
+
+type AnyFunction = (...args: never[]) => unknown
+
+function isFunction(value: unknown): value is AnyFunction {
+  return typeof value === 'function'
+}
+
+function functionOrNull(option: string, value: unknown): AnyFunction | null {
+  if (value === undefined) return null
+  if (isFunction(value)) return value
+  throw badOption(option, value, 'give a function')
+}
+
+function matcherOf(option: string, list: unknown): ((address: string) => boolean) | null {
+  if (typeof list === 'function')
+    throw badOption(option, list, 'give a list of addresses and ranges; for a function use `skip`')
+  return list === undefined ? null : addressMatcher(option, list as readonly string[])
+}
+
+function messageOf(option: string, value: unknown): string | AnyFunction | null {
+  if (value === undefined) return null
+  if (typeof value === 'string' || isFunction(value)) return value
+  throw badOption(
+    option,
+    value,
+    'give a text or a function; for a body of your own, return it from `onLimited`'
+  )
+}
+
+function costOf(option: string, value: unknown, { rules }: Limits): number | AnyFunction {
+  if (value === undefined) return 1
+  if (isFunction(value)) return value
+  const cost = wholeNumber(option, value, 1)
+  const least = Math.min(...(rules.fixed?.policies ?? []).map((policy) => policy.capacity))
+  if (cost > least)
+    throw badOption(option, cost, `a limit admits at most ${least} at once, so nobody would ever be admitted`)
+  return cost
+}
+
+function countsOf(option: string, value: unknown): AnyFunction | null {
+  if (value === undefined) return null
+  if (value === 'failures') return (_request: unknown, _response: unknown, status: number) => status >= 400
+  if (value === 'successes') return (_request: unknown, _response: unknown, status: number) => status < 400
+  if (isFunction(value)) return value
+  throw badOption(option, value, "give 'failures', 'successes' or a function")
+}
+
+const forwardedBy = oneOf(
+  ['x-forwarded-for', 'forwarded'],
+  "give 'x-forwarded-for' or 'forwarded', the one that your proxy sets"
+)
+
+function secretOf(option: string, value: unknown): string | null {
+  if (value === undefined) return null
+  if (typeof value === 'string' && value.length >= 16) return value
+  throw badOption(option, typeof value === 'string' ? '…' : value, 'give a secret of at least 16 characters')
+}
+
+function statusOf(option: string, value: unknown): number {
+  if (value === undefined) return 429
+  if (Number.isInteger(value) && (value as number) >= 400 && (value as number) <= 599) return value as number
+  throw badOption(option, value, 'give an error status, 400 to 599')
+}

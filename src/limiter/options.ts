@@ -1,0 +1,71 @@
+import type { PolicyLimiter } from '../core/limiter.js'
+import {
+  type BuiltLimiter,
+  type CommonSettings,
+  commonOptions,
+  openLimiter
+} from '../core/limiter-options.js'
+import { readOptions } from '../core/options.js'
+import type { Policy } from '../core/policy.js'
+import type { PolicyOptions } from '../core/policy-options.js'
+import { definePolicies, type PolicyOrLimits, readLimits } from '../core/policy-or-limits.js'
+import type { Owner, Store } from '../core/store.js'
+import { type RemoteLimiterSettings, remoteLimiterOptions } from '../remote/limiter-options.js'
+
+/** What limiters have beside their policies. */
+export interface LimiterSettings extends CommonSettings, RemoteLimiterSettings {}
+
+/** Several policies on the same key, decided all or nothing. */
+export interface TierOptions extends LimiterSettings {
+  readonly limits: readonly PolicyOptions[]
+}
+
+/** The options of `createLimiter`: one policy, or `limits` for several. */
+export type LimiterOptions = LimiterSettings & PolicyOrLimits<PolicyOptions>
+
+/** All that limiters have beside their policies, whatever their store is. */
+export const limiterOptions = { ...commonOptions, ...remoteLimiterOptions } as const
+
+/**
+ * Reads the options into a limiter whose state lives in `fallback()` unless they name a store.
+ * @throws HeadgateError that names the option, the value and the fix
+ */
+export function buildLimiter(
+  options: LimiterOptions & { readonly store?: Store | undefined },
+  fallback: () => Store,
+  owner?: Owner
+): PolicyLimiter
+export function buildLimiter(options: LimiterOptions, fallback: () => Store, owner?: Owner): BuiltLimiter
+export function buildLimiter(
+  options: LimiterOptions,
+  fallback: () => Store,
+  owner: Owner = { mayShare: true }
+): BuiltLimiter {
+  const { tiers } = readLimits<PolicyOptions>(options, limiterOptions, 'a limiter')
+  return limiterOpener(options, fallback, owner)(tiers)
+}
+
+/**
+ * What opens limiters of the same settings, which it reads once, each with policies of its own.
+ */
+export function limiterOpener(
+  options: LimiterSettings,
+  fallback: () => Store,
+  owner: Owner
+): (tiers: readonly PolicyOptions[]) => BuiltLimiter {
+  let read: ReturnType<typeof readSettings> | undefined
+  return (tiers) => {
+    const policies = definePolicies(tiers)
+    read ??= readSettings(options, policies)
+    const named = owner.mayShare && tiers.every(({ name }) => name !== undefined)
+    const { store = fallback(), now } = options
+    return openLimiter({ policies, named, owner, ...read, store, now })
+  }
+}
+
+/** The settings for limiters of these policies, or of the same with other windows. */
+function readSettings(options: LimiterSettings, policies: readonly Policy[]) {
+  const common = readOptions(commonOptions, options)
+  const settings = readOptions(remoteLimiterOptions, options, { policies, countDenied: common.countDenied })
+  return { ...common, settings }
+}

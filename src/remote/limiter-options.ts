@@ -1,0 +1,68 @@
+import { badOption, type ReadBy, type TableOf } from '../core/options.js'
+import type { Policy } from '../core/policy.js'
+import { oneOf, wholeNumber } from '../core/readers.js'
+import type { OnStoreError } from '../core/verdict.js'
+
+/** What a limiter asks of a store outside the process. They are read whatever its store is. */
+export interface RemoteLimiterSettings {
+  /**
+   * What becomes of requests while a store outside of the process fails: `'allow'` and `'deny'` all, or count them
+   * here (`'local'`). The store's own setting, if left out.
+   */
+  readonly onStoreError?: OnStoreError | undefined
+  /** This process's part of every limit under `'local'`: 1 / N where N processes share the limit. */
+  readonly share?: number | undefined
+  /**
+   * Units that a store outside of the process is charged at once for a key that is asked for often, and that are then
+   * spent here without asking it. N processes may then admit up to N · lease more than the limit of anything but
+   * fixed windows, which they never exceed.
+   */
+  readonly lease?: number | undefined
+}
+
+/** What decides whether a limiter can have a lease. */
+interface Leasing {
+  readonly policies: readonly Policy[]
+  readonly countDenied: boolean
+}
+
+/** How those are read. */
+export const remoteLimiterOptions = {
+  onStoreError: { read: oneOf(['allow', 'deny', 'local'], "give 'allow', 'deny' or 'local'") },
+  share: { read: shareOf },
+  lease: { read: leaseOf }
+} as const satisfies TableOf<RemoteLimiterSettings>
+
+/** The settings of a limiter, read; what is undefined, the store decides. */
+export type ReadRemoteLimiterSettings = ReadBy<typeof remoteLimiterOptions>
+
+function shareOf(option: string, value: unknown): number | undefined {
+  if (value === undefined || (typeof value === 'number' && value > 0 && value <= 1)) return value
+  throw badOption(option, value, 'give 1 divided by the number of processes that share the limit')
+}
+
+function leaseOf(option: string, value: unknown, { policies, countDenied }: Leasing): number | undefined {
+  if (value === undefined) return undefined
+  const lease = wholeNumber(option, value, 1)
+  if (countDenied)
+    throw badOption(
+      option,
+      lease,
+      'denied requests that are to be charged must reach the store; leave it out'
+    )
+  for (const { name, capacity, strategy } of policies) {
+    if (strategy.shapes)
+      throw badOption(
+        option,
+        lease,
+        `strategy '${strategy.name}' of policy '${name}' paces single requests; leave it out`
+      )
+    if (lease > capacity)
+      throw badOption(
+        option,
+        lease,
+        `policy '${name}' admits at most ${capacity} at once; lease a small part of that`
+      )
+  }
+  return lease
+}
