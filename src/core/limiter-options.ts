@@ -8,15 +8,17 @@ import type { Policy } from './policy.js'
 import { flag } from './readers.js'
 import type { Owner, Store } from './store.js'
 
-/** What every limiter has beside its policies, wherever its state lives. */
+/** The options of every limiter other than its policies. */
 export interface CommonSettings {
   /** Where state lives; a memory store of its own if left out. */
   readonly store?: Store | AsyncStore | undefined
-  /** Clock in whole ms since the epoch. The default never steps. Stores outside of the process have their own. */
+  /** Clock in whole ms since the epoch. The default never steps. Stores outside the process have their own. */
   readonly now?: Clock | undefined
-  /** Charge denied requests too, as far as anything is left: whoever hammers stays out. Default false. */
+  /**
+   * Charge denied requests too, up to what is left, so that a client that keeps hammering stays out. Default false.
+   */
   readonly countDenied?: boolean | undefined
-  /** Block a key for this long when it is denied, beyond the wait that its policy gives. */
+  /** How long a denied key stays blocked; at least as long as the wait that its policy gives. */
   readonly block?: Duration | undefined
 }
 
@@ -38,7 +40,7 @@ export type BuiltLimiter = PolicyLimiter | AsyncPolicyLimiter
 /** What a limiter is opened with. */
 export interface Opening extends ReadBy<typeof commonOptions> {
   readonly policies: readonly Policy[]
-  /** True where every policy was named by the user. */
+  /** True if the user has named every policy. */
   readonly named: boolean
   readonly owner: Owner
   readonly store: unknown

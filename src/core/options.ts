@@ -3,21 +3,21 @@ import { HeadgateError } from './errors.js'
 /** One option, as the table of its room has it. */
 export interface Option<T = unknown, Context = never> {
   /**
-   * Its value as it is used, or its default; throws for what cannot work. Left out where the value has a meaning only
-   * together with others: a comment beside it says who reads it.
+   * Returns the value as it is used, or the default; throws for what cannot work. Left out if the value has a meaning
+   * only together with others; a comment on the table then says what reads it.
    */
   readonly read?: (option: string, value: unknown, context: Context) => T
-  /** What other limiters call it, so what their users type first. */
+  /** What other limiters call it, and their users type first. */
   readonly borrowed?: readonly string[]
   /** What those users must know before they rename it. */
   readonly note?: string
-  /** True where there is no default: its reader says what it needs, also instead of null. */
+  /** True if there is no default. Then the reader says what it needs, also in place of null. */
   readonly isRequired?: boolean
 }
 
 /**
- * The options of one room by name. Rooms compose: what takes the options of several spreads their tables into one. The
- * names are in the order in which error messages list them.
+ * The options of one room, by name, in the order in which error messages list them. Each name is in one table only:
+ * whatever takes the options of several rooms spreads their tables into one.
  */
 export type OptionTable = Readonly<Record<string, Option>>
 

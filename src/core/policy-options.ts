@@ -26,7 +26,7 @@ export interface PolicyOptions extends StrategyOptions {
   readonly strategy?: StrategyName | Strategy | undefined
 }
 
-/** The options of a policy that not every strategy has a meaning for: each says in `accepts` which it has. */
+/** Policy options that only some strategies accept: each strategy lists its own in `accepts`. */
 export interface StrategyOptions {
   /** Capacity of a token bucket or gcra (`limit` if left out); waiting places of a leaky bucket (0 if left out). */
   readonly burst?: number | undefined
@@ -36,15 +36,15 @@ export interface StrategyOptions {
   readonly delayAfter?: number | undefined
 }
 
-/** An option that belongs to some strategies. Its reader is given the strategy, and only what is not undefined. */
+/** A policy option that only some strategies accept. Its reader also gets the strategy, and never gets undefined. */
 interface StrategyOption<T> extends Option<T, Strategy> {
   readonly read: (option: string, value: unknown, strategy: Strategy) => T
   /**
-   * What counts the same as leaving it out. Policies with different values are different rules, which must not share
-   * a name. Left out where the capacity tells.
+   * The value that means the same as leaving it out. It distinguishes the rules of policies, which decide whether two of
+   * them may share a name. Not needed if the capacity already follows from the option.
    */
   readonly unset?: T
-  /** Its part for one of several processes that hold a limit together; the whole of it if left out. */
+  /** Its value for one of several processes that divide a limit among them; unchanged if left out. */
   readonly part?: (value: T, share: number, strategy: Strategy) => T
 }
 
@@ -54,7 +54,7 @@ type StrategyOptionTable = {
 
 const alignment = oneOf(['clock', 'first-request'], "give 'clock' or 'first-request'")
 
-/** How those are read. A new one is a line here and above. */
+/** How those are read. A new option is an entry here and a field above. */
 export const strategyOptions: StrategyOptionTable = {
   burst: {
     read: (option, value, strategy) => wholeNumber(option, value, leastBurst(strategy)),
@@ -104,11 +104,11 @@ export const policyOptions = {
 /** The names of the options of one policy. */
 export const policyOptionNames = Object.keys(policyOptions)
 
-/** The names of those that belong to some strategies. */
+/** The names of the policy options that only some strategies accept. */
 export const strategyOptionNames = Object.keys(strategyOptions) as (keyof StrategyOptions)[]
 
 /**
- * Reads the options that belong to some strategies.
+ * Reads the policy options that only some strategies accept.
  * @throws HeadgateError `HEADGATE_BAD_OPTION`, also for one that the strategy has no meaning for
  */
 export function readStrategyOptions(options: StrategyOptions, strategy: Strategy): StrategyOptions {

@@ -3,14 +3,14 @@ import { checkUnique, definePolicy, type Policy, tierName } from './policy.js'
 import { type PolicyOptions, policyOptions } from './policy-options.js'
 
 /**
- * One policy, or in its place `limits`: several on one key, decided together, all or nothing. Wherever a limit is set,
- * it is written so: in a limiter, a middleware, a plugin, a route, a decorator, a module, a guard.
+ * One policy, or in its place `limits`: several policies on one key, decided together, all or nothing. This is how a
+ * limit is written everywhere: in a limiter, a middleware, a plugin, a route, a decorator, a module, a guard.
  */
 export type PolicyOrLimits<One, Each = One> =
   | (One & { readonly limits?: undefined })
   | { readonly limits: readonly Each[] }
 
-/** The options that say what the limit is; all others say how it is applied. */
+/** The options that say what the limit is. All others say how it is applied. */
 export const limitOptions = {
   ...policyOptions,
   limits: { isRequired: true, borrowed: ['throttlers', 'tiers'] }
@@ -23,7 +23,7 @@ export interface Written<One> {
 }
 
 /**
- * Reads one policy or `limits` as they are written, and refuses what stands beside them and is no option.
+ * Takes one policy or `limits` out of options, as they are written, and refuses names that are no option.
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function readLimits<One extends object>(
@@ -74,8 +74,8 @@ export function definePolicies(tiers: readonly PolicyOptions[]): readonly Policy
 }
 
 /**
- * True where options say what the limit is. Also where they say `undefined`, or have it from their prototype: what a
- * configuration lacks must not leave all unprotected.
+ * True if options say what the limit is. Also if the value is undefined or comes from the prototype: a gap in a
+ * configuration must not leave everything unprotected.
  */
 export function saysLimit(options: object): boolean {
   return Object.keys(limitOptions).some((name) => name in options)
@@ -87,8 +87,8 @@ export function isLimitOption(name: string): boolean {
 }
 
 /**
- * `own` with what it leaves out. A limit that names neither its `limit` nor its `window` has them, and what belongs to
- * them, from `outer`; one that names both stands alone. All other options are always inherited.
+ * Fills in what `own` leaves out from `outer`. What says the limit itself is inherited only if `own` has no `limits` and
+ * lacks `limit` or `window`; all other options always are.
  */
 export function inherit(outer: object, own: object): object {
   const { limit, window, limits } = own as Readonly<Record<string, unknown>>

@@ -9,7 +9,7 @@ import type { GateSettings } from '../http/options.js'
 import type { RuleOptions } from '../http/rules.js'
 import { type DecoratorContext, type Mark, type Said, write } from './marks.js'
 
-/** What functions in the options of `@Limit` get, as long as they do not name a framework's own request. */
+/** What functions in the options of `@Limit` receive unless they declare a framework's own request type. */
 export interface LimitedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly method?: string
@@ -19,7 +19,7 @@ export interface LimitedRequest {
   readonly body?: unknown
 }
 
-/** What `@Limit` takes: the options of a limiter. A method's may leave out what its class's say. */
+/** The options of `@Limit`. On a method they may leave out what the class already says. */
 export type LimitOptions<Req, Res> = GateSettings<Req, Res> &
   PolicyOrLimits<Partial<RuleOptions<Req>>, RuleOptions<Req>>
 
@@ -54,8 +54,8 @@ export interface LimitFactory<Name extends string, Extra = unknown, Default = Li
 }
 
 /**
- * Says how a class or a method is limited: what stands on a method replaces what stands on its class. Several on one
- * target are decided together, all or nothing.
+ * Says how a class or a method is limited: a limit on a method replaces that on its class. Several limits on one target
+ * are decided together, all or nothing.
  *
  * On plain classes it only notes this, for `limitsOf` to read. In NestJS import it from `headgate/nest`.
  * @example

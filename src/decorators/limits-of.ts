@@ -22,9 +22,9 @@ type MethodOf<T> = {
 }[keyof T]
 
 /**
- * How the methods of a controller are limited, by `@Limit`, by name. Methods that take their class's limit have the
- * very same object, all others one of their own: give each object one limiter, or have `make` called once for each;
- * then every method has a list with what limits it, or an empty one.
+ * How `@Limit` limits the methods of a controller, by name. Methods that take their class's limit share one object; all
+ * others have their own. Make one limiter per object, or pass `make`, which is called once for each; then every method
+ * has a list with its limiter, or an empty list.
  * @example
  * const limits = limitsOf(Reports, rateLimit)
  * app.get('/reports', ...limits.list, (req, res) => reports.list(req, res))

@@ -13,11 +13,11 @@ const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as cons
 /** The hook that a limiter runs in. */
 export type LimitHook = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler'
 
-/** What a limiter has on Fastify beside what it has everywhere. */
+/** The options that limits have on Fastify only. */
 export interface HookSettings {
   /**
-   * The hook that it runs in: `'onRequest'`, before anything is parsed, or for keys that need `request.user`
-   * `'preHandler'`, if left out.
+   * The hook in which it runs. Defaults to `'onRequest'`, before anything is parsed; for keys that need `request.user`,
+   * to `'preHandler'`.
    */
   readonly hook?: LimitHook | undefined
 }
@@ -35,7 +35,7 @@ export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & 
 /** One policy, or `limits` for several. */
 export type FastifyLimitRules = PolicyOrLimits<RuleOptions<FastifyRequest>>
 
-/** All that a route's limit inherits from its plugin where it leaves it out. */
+/** The options that a route's limit inherits from its plugin if it leaves them out. */
 export const inheritedOptions = { ...gateSettings, ...hookOptions } as const
 
 /** All options of the plugin. */
@@ -44,7 +44,7 @@ export const pluginOptions = { ...limitOptions, ...inheritedOptions, ...namedPol
 /** What a route's own `limit` may say: a policy of its own, nothing at all, or one of the plugin's policies. */
 export type RouteLimit = FastifyRouteLimit | false | PolicyName
 
-/** A route's own limit; what it leaves out it has from the plugin. */
+/** A route's own limit; whatever it leaves out is inherited from the plugin. */
 export type FastifyRouteLimit = FastifyLimitSettings & FastifyLimitRules
 
 /** Names of the plugin's policies. Extend it to have them checked: `interface LimitPolicies { login: true }`. */
@@ -54,7 +54,7 @@ export interface LimitPolicies {}
 /** The names that `LimitPolicies` has been given, or any text. */
 export type PolicyName = keyof LimitPolicies extends never ? string : Extract<keyof LimitPolicies, string>
 
-/** Options of the plugin. With no policy of its own, it limits only the routes that say so. */
+/** Options of the plugin. Without a limit of its own it limits only routes that have one. */
 export type RateLimitPluginOptions = FastifyLimitSettings & {
   /** Named policies; all routes that name one share its counter. */
   readonly policies?: { readonly [Name in PolicyName]?: FastifyRouteLimit } | undefined
@@ -69,6 +69,6 @@ export type ResolvedLimit = GateOptions<FastifyRequest, FastifyReply>
 /** A hook of Fastify that limits. */
 export interface LimitHookFunction {
   (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
-  /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
+  /** The underlying limiter, for `peek`, `reset` or `block`; null if the limit or window is a function. */
   readonly limiter: Limiter | AsyncLimiter | null
 }

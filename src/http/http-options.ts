@@ -8,13 +8,13 @@ import type { KeySpec } from './key.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 import type { PerRequest, RuleSource } from './rules.js'
 
-/** What a limiter of HTTP requests has beside what every limiter has. */
+/** The options that only limiters of HTTP requests have. */
 export interface HttpSettings<Req, Res> {
   /** Who is charged: `'ip'` (the default), `'user'`, `'header:NAME'`, a function, or a list of these. */
   readonly key?: KeySpec<Req> | undefined
   /** Units that a request takes: a positive whole number, or a function of the request. 1 if left out. */
   readonly cost?: PerRequest<Req, number> | undefined
-  /** Requests that are neither counted nor limited. */
+  /** Returns true for requests that are neither counted nor limited. */
   readonly skip?: ((request: Req) => boolean | PromiseLike<boolean>) | undefined
   /** Addresses and CIDRs that are neither counted nor limited; matched before IPv6 grouping. */
   readonly allow?: readonly string[] | undefined
@@ -25,18 +25,21 @@ export interface HttpSettings<Req, Res> {
   /** The one header family that trusted proxies report clients in. `'x-forwarded-for'` if left out. */
   readonly forwarded?: ForwardedSource | undefined
   /**
-   * Which requests count in the end. All are charged up front; one that does not count is refunded once its
-   * response was sent: `'failures'` counts status 400 and above, `'successes'` those below, a function decides.
-   * A request whose client goes away before the response is complete counts.
+   * Which requests count in the end. Every request is charged up front; one that does not count is refunded after its
+   * response has been sent: `'failures'` counts status 400 and above, `'successes'` those below, a function decides.
+   * A request counts if its client disconnects before the response is complete.
    */
   readonly countOnly?: 'failures' | 'successes' | CountPredicate<Req, Res> | undefined
-  /** Decide and record, but never deny, hold back or send headers; a function is told what would have been denied. */
+  /**
+   * Decide and record, but never deny, hold back or send headers; a function is called for each request that would have
+   * been denied.
+   */
   readonly shadow?: boolean | ShadowListener<Req> | undefined
   /** Header style, or a legal combination. `'draft-06'` if left out. */
   readonly headers?: HeaderStyleName | readonly HeaderStyleName[] | undefined
   /** Form of Retry-After: `'delay-seconds'` if left out. */
   readonly retryAfterFormat?: RetryAfterFormat | undefined
-  /** Name the fields in Access-Control-Expose-Headers, so that scripts of other origins can read them. */
+  /** List the fields in Access-Control-Expose-Headers so that scripts from other origins can read them. */
   readonly exposeHeaders?: boolean | undefined
   /** A secret: each request's key, as a keyed hash under it, is sent as the partition key (draft-08 and later). */
   readonly partitionKey?: string | undefined
@@ -48,8 +51,8 @@ export interface HttpSettings<Req, Res> {
     | ((request: Req, rateLimit: RequestRateLimit) => string | PromiseLike<string>)
     | undefined
   /**
-   * Answers a denied request instead; status, headers and Retry-After are set already. What it returns, or promises,
-   * is sent if it has not answered itself; the default answer is, if it returns nothing either.
+   * Handles a denied request in place of the default body; status, headers and Retry-After are already set. Its result
+   * is sent, unless it has sent a response itself; if it returns nothing, the default body is sent.
    */
   readonly onLimited?: ((request: Req, response: Res, rateLimit: RequestRateLimit) => unknown) | undefined
 }
@@ -61,17 +64,17 @@ export type CountPredicate<Req, Res> = (
   status: number
 ) => boolean | PromiseLike<boolean>
 
-/** Told of a request that would have been denied. */
+/** Called for a request that would have been denied. */
 export type ShadowListener<Req> = (request: Req, rateLimit: RequestRateLimit) => void
 
-/** What reads the cost must know of the limits. */
+/** What the reader of `cost` must know of the limits. */
 interface Limits {
   readonly rules: Pick<RuleSource<never>, 'fixed'>
 }
 
 /**
- * How those are read. `headers` and `retryAfterFormat` belong together: `headerPlan` reads them; `key` needs the host:
- * `keyReader` does.
+ * How those are read. `headerPlan` reads `headers` and `retryAfterFormat`, which belong together, and `keyReader` reads
+ * `key`, which needs the host.
  */
 export const httpOptions = {
   key: { borrowed: ['keyGenerator', 'getTracker'] },

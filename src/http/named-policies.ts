@@ -2,7 +2,7 @@ import { HeadgateError } from '../core/errors.js'
 import { badOption, nearest, type OptionTable } from '../core/options.js'
 import { checkUnique } from '../core/policy.js'
 
-/** The option of a plugin or a module that has policies by name. `NamedPolicies` reads it. */
+/** The option with which a plugin or a module names limits. `NamedPolicies` reads it. */
 export const namedPolicies = { policies: {} } as const satisfies OptionTable
 
 /** Who names policies, and who has them, in error messages. */

@@ -9,19 +9,19 @@ import { type CountPredicate, type HttpSettings, httpOptions, type ShadowListene
 import type { KeySpec } from './key.js'
 import { type PerRequest, type RuleOptions, type RuleSource, ruleSource } from './rules.js'
 
-/** What every limiter of HTTP requests has beside its policies. */
+/** The options of an HTTP limiter other than its policies. */
 export interface GateSettings<Req, Res> extends LimiterSettings, HttpSettings<Req, Res> {}
 
 /** Options of one policy, or `limits` for several on the same key. */
 export type GateOptions<Req, Res> = GateSettings<Req, Res> & PolicyOrLimits<RuleOptions<Req>>
 
-/** The options of a gate beside its policies: those that a route may inherit from its plugin. */
+/** How those are read. A route may inherit them from its plugin. */
 export const gateSettings = { ...limiterOptions, ...httpOptions } as const
 
-/** All that a plugin or a module may be given for the gates that it makes: a limit, or none, and settings. */
+/** The options of a gate whose limit may be left out, as in a plugin or a module. */
 export const gateOptions = { ...limitOptions, ...gateSettings } as const
 
-/** The names of the settings that a route may inherit from its plugin. */
+/** The names of the options of an HTTP limiter other than its policies. */
 export const gateSettingNames = Object.keys(gateSettings)
 
 /** Options, validated and compiled once. */
@@ -47,7 +47,7 @@ export interface GatePlan<Req, Res> {
 }
 
 /**
- * Compiles the options of a gate, whose counters are the owner's.
+ * Compiles the options of a gate; its counters belong to `owner`.
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function gatePlan<Req, Res>(

@@ -12,7 +12,7 @@ import { definePolicies, type PolicyOrLimits, readLimits } from '../core/policy-
 import type { Owner, Store } from '../core/store.js'
 import { type RemoteLimiterSettings, remoteLimiterOptions } from '../remote/limiter-options.js'
 
-/** What limiters have beside their policies. */
+/** The options of a limiter other than its policies. */
 export interface LimiterSettings extends CommonSettings, RemoteLimiterSettings {}
 
 /** Several policies on the same key, decided all or nothing. */
@@ -23,11 +23,11 @@ export interface TierOptions extends LimiterSettings {
 /** The options of `createLimiter`: one policy, or `limits` for several. */
 export type LimiterOptions = LimiterSettings & PolicyOrLimits<PolicyOptions>
 
-/** All that limiters have beside their policies, whatever their store is. */
+/** How those are read, whatever the store is. */
 export const limiterOptions = { ...commonOptions, ...remoteLimiterOptions } as const
 
 /**
- * Reads the options into a limiter whose state lives in `fallback()` unless they name a store.
+ * Makes a limiter from its options. If they name no store, its buckets live in `fallback()`.
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function buildLimiter(
@@ -45,9 +45,7 @@ export function buildLimiter(
   return limiterOpener(options, fallback, owner)(tiers)
 }
 
-/**
- * What opens limiters of the same settings, which it reads once, each with policies of its own.
- */
+/** Gives a function that opens limiters, each with policies of its own. Their settings are read once. */
 export function limiterOpener(
   options: LimiterSettings,
   fallback: () => Store,
@@ -63,7 +61,7 @@ export function limiterOpener(
   }
 }
 
-/** The settings for limiters of these policies, or of the same with other windows. */
+/** Reads the settings of limiters with these policies, or with the same policies and other windows. */
 function readSettings(options: LimiterSettings, policies: readonly Policy[]) {
   const common = readOptions(commonOptions, options)
   const settings = readOptions(remoteLimiterOptions, options, { policies, countDenied: common.countDenied })

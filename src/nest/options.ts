@@ -7,8 +7,8 @@ import { type GateOptions, gateOptions } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 
 /**
- * What functions in options get where they do not name the platform's own request: the request of Express or Fastify,
- * and for messages of gateways and microservices a `Message`.
+ * What functions in options receive unless they declare the platform's own request type: the request of Express or
+ * Fastify, and for messages of gateways and microservices a `Message`.
  */
 export interface NestRequest {
   readonly headers: IncomingHttpHeaders
@@ -25,13 +25,13 @@ export interface NestRequest {
 /** When a limit is decided: before all guards, or after them, when `request.user` is known. */
 export type LimitStage = 'guard' | 'interceptor'
 
-/** What a limit in Nest has beside its policies and the settings of every limiter. */
+/** The settings that only limits in Nest have. */
 export interface NestLimitSettings {
-  /** `'guard'`, or `'interceptor'` for keys that need `request.user`, if left out. */
+  /** Defaults to `'guard'`, or for keys that need `request.user` to `'interceptor'`. */
   readonly stage?: LimitStage | undefined
   /**
-   * Whether all handlers that the limit is for share its counters (the default), or each handler has its own. For a
-   * limit on one method it makes no difference.
+   * Whether the handlers under this limit share its counters (the default) or each has its own. It makes no difference
+   * for a limit on one method.
    */
   readonly scope?: 'shared' | 'handler' | undefined
 }
@@ -55,7 +55,7 @@ export type NestLimit<Req = NestRequest, Res = unknown> = LimitOptions<Req, Res>
 /** A limit for a guard of its own, with one policy, or `limits` for several. */
 export type GuardLimit<Req = NestRequest, Res = unknown> = GateOptions<Req, Res>
 
-/** Options of `RateLimitModule`. With no limit of its own, it limits only what `@Limit` stands on. */
+/** Options of `RateLimitModule`. Without a limit of its own it limits only what has `@Limit`. */
 export type RateLimitModuleOptions<Req = NestRequest, Res = unknown> = NestLimit<Req, Res> & {
   /** Named policies, for `@Limit('login')`; all handlers that name one share its counters. */
   readonly policies?: { readonly [Name in PolicyName]?: NestLimit<Req, Res> } | undefined

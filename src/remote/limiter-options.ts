@@ -3,24 +3,24 @@ import type { Policy } from '../core/policy.js'
 import { oneOf, wholeNumber } from '../core/readers.js'
 import type { OnStoreError } from '../core/verdict.js'
 
-/** What a limiter asks of a store outside the process. They are read whatever its store is. */
+/** Options of a limiter that matter only with a store outside the process. They are read with any store. */
 export interface RemoteLimiterSettings {
   /**
-   * What becomes of requests while a store outside of the process fails: `'allow'` and `'deny'` all, or count them
-   * here (`'local'`). The store's own setting, if left out.
+   * What to do while a store outside the process fails: `'allow'` or `'deny'` every request, or count in this process
+   * (`'local'`). The store's own setting, if left out.
    */
   readonly onStoreError?: OnStoreError | undefined
-  /** This process's part of every limit under `'local'`: 1 / N where N processes share the limit. */
+  /** This process's part of every limit under `'local'`: 1 / N if N processes share the limit. */
   readonly share?: number | undefined
   /**
-   * Units that a store outside of the process is charged at once for a key that is asked for often, and that are then
-   * spent here without asking it. N processes may then admit up to N · lease more than the limit of anything but
-   * fixed windows, which they never exceed.
+   * How many units to charge the store at once for a key that is used often; they are then spent in this process without
+   * asking. N processes may then admit up to N · lease more than the limit of anything but fixed windows, which they
+   * never exceed.
    */
   readonly lease?: number | undefined
 }
 
-/** What decides whether a limiter can have a lease. */
+/** What decides whether a limiter can lease. */
 interface Leasing {
   readonly policies: readonly Policy[]
   readonly countDenied: boolean
@@ -33,7 +33,7 @@ export const remoteLimiterOptions = {
   lease: { read: leaseOf }
 } as const satisfies TableOf<RemoteLimiterSettings>
 
-/** The settings of a limiter, read; what is undefined, the store decides. */
+/** Those options, read. The store decides what is undefined. */
 export type ReadRemoteLimiterSettings = ReadBy<typeof remoteLimiterOptions>
 
 function shareOf(option: string, value: unknown): number | undefined {
