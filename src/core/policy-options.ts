@@ -37,7 +37,7 @@ export interface StrategyOptions {
 }
 
 /** A policy option that only some strategies accept. Its reader also gets the strategy, and never gets undefined. */
-interface StrategyOption<T> extends Option<T, Strategy> {
+export interface StrategyOption<T> extends Option<T, Strategy> {
   readonly read: (option: string, value: unknown, strategy: Strategy) => T
   /**
    * The value that means the same as leaving it out. It distinguishes the rules of policies, which decide whether two of

@@ -68,7 +68,7 @@ export type CountPredicate<Req, Res> = (
 export type ShadowListener<Req> = (request: Req, rateLimit: RequestRateLimit) => void
 
 /** What the reader of `cost` must know of the limits. */
-interface Limits {
+export interface Limits {
   readonly rules: Pick<RuleSource<never>, 'fixed'>
 }
 

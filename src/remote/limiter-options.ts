@@ -21,7 +21,7 @@ export interface RemoteLimiterSettings {
 }
 
 /** What decides whether a limiter can lease. */
-interface Leasing {
+export interface Leasing {
   readonly policies: readonly Policy[]
   readonly countDenied: boolean
 }
