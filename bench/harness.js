@@ -52,8 +52,12 @@ export function median(values) {
 
 export const fixed = (value, digits = 0) => (value === undefined ? '' : value.toFixed(digits))
 
+/** All tables that were printed, in order. */
+export const printed = []
+
 /** Prints rows of cells under a title; the first column is text, the others are numbers. */
 export function print({ title, columns, rows }) {
+  printed.push({ title, columns, rows })
   const lines = [columns, ...rows].map((row) => row.map(String))
   const widths = columns.map((_, i) => Math.max(...lines.map((line) => line[i].length)))
   const text = (line) =>

@@ -2,9 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { fixed, isQuick, print } from './harness.js'
+import { parseArgs } from 'node:util'
+import { fixed, isQuick, print, printed } from './harness.js'
+import { writeReport } from './report.js'
 
-/* Runs every benchmark and ends with one table: what was found, and what must hold. */
+/*
+ * Runs every benchmark and ends with one table: what was found, and what must hold. With `--write FILE` it also writes the
+ * tables between the marks of that page, such as docs/benchmarks.md.
+ */
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 if (!existsSync(`${here}node_modules`))
@@ -14,9 +19,9 @@ if (!existsSync(`${here}node_modules`))
     shell: process.platform === 'win32'
   })
 
-console.log(
-  `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}${isQuick ? ', QUICK: not to quote' : ''}`
-)
+const { values: flags } = parseArgs({ options: { write: { type: 'string' } } })
+const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}`
+console.log(machine + (isQuick ? ', QUICK: not to quote' : ''))
 
 const files = [
   'decision',
@@ -46,3 +51,10 @@ print({
     found <= target ? 'holds' : 'FAILS'
   ])
 })
+
+if (flags.write !== undefined) {
+  const date = new Date().toISOString().slice(0, 10)
+  const quick =
+    '**A quick run, with few rounds and small sizes: it shows that everything runs, and is not to be quoted.**'
+  writeReport(flags.write, `${machine}, ${date}.${isQuick ? `\n\n${quick}` : ''}`, printed)
+}
