@@ -70,7 +70,7 @@ describe('a policy', () => {
   })
 })
 
-describe('a policy name (STANDARDS H4)', () => {
+describe('a policy name (H4)', () => {
   it.each([' ', '~', 'a "quoted" \\ name', 'x'.repeat(1024), '10-per-1s'])('may be %s', (name) => {
     expect(checkPolicyName(name)).toBe(name)
     expect(createLimiter({ name, limit: 1, window: 1000 }).policies[0]!.name).toBe(name)

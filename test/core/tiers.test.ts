@@ -45,7 +45,7 @@ function jointly(models: readonly Model[], cost: number, at: number): { allowed:
 }
 
 /**
- * STANDARDS H10: lowest remaining; ties: denied first, then the longest wait, then the order of configuration. The
+ * Rule H10: lowest remaining; ties: denied first, then the longest wait, then the order of configuration. The
  * wait is what a header names (H8): of a tier that denied its Retry-After, of another its reset.
  */
 function reported(each: readonly Expected[]): number {

@@ -220,7 +220,7 @@ export function keysAndProxies(framework: Framework): void {
       ])
     })
 
-    it('§10.2: ipv6Subnet sets the group, false the bare address', async () => {
+    it('K7: ipv6Subnet sets the group, false the bare address', async () => {
       const wide = await run({ global: limited(1, { ipv6Subnet: 48 }) })
       expect(
         await wide.statuses(['2001:db8:1:1::1', '2001:db8:1:ff00::1', '2001:db8:2::1'].map(from))
@@ -310,7 +310,7 @@ export function keysAndProxies(framework: Framework): void {
       expect(warnings[0]!.message).toContain(framework.trustOption)
     })
 
-    it('§13.8: a number of hops works as the framework has it, with one warning that names the hazard', async () => {
+    it('K9: a number of hops works as the framework defines it, with one warning that names the hazard', async () => {
       const app = await run({ global: limited(1), trustProxy: 1 })
       const expected = framework.ignoresHopCounts ? [200, 429] : [200, 200]
       expect(await app.statuses([xff('203.0.113.1'), xff('203.0.113.9')])).toEqual(expected)
