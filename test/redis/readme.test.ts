@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { redisStoreOptionNames } from '../../src/redis/options.js'
-import { block, readme, run } from '../support/readme.js'
+import { run } from '../support/readme.js'
 import { servers } from './support/stores.js'
 
 describe.skipIf(servers === null)('the README’s Redis example', () => {
@@ -23,13 +22,5 @@ describe.skipIf(servers === null)('the README’s Redis example', () => {
     const [before, after] = [Number(first[1]), Number(second[1])]
     // Unless a window of the clock ended between the two.
     expect([before - 2, 98]).toContain(after)
-  })
-})
-
-describe('what the README says of it', () => {
-  it('names the default prefix and every option', () => {
-    expect(block('example: redis')).toContain("from 'headgate/redis'")
-    const section = readme.split('## Over Redis')[1]!.split('## Recipes')[0]!
-    for (const name of redisStoreOptionNames) expect(section).toContain(`\`${name}\``)
   })
 })

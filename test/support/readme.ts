@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { transformSync } from 'esbuild'
 import ts from 'typescript'
@@ -7,13 +7,51 @@ import { expect } from 'vitest'
 
 const root = new URL('../..', import.meta.url)
 
-export const readme = readFileSync(new URL('README.md', root), 'utf8')
+/** What readers are given, by its path from the root. */
+export const pages: ReadonlyMap<string, string> = new Map(
+  [
+    'README.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    ...readdirSync(new URL('docs/', root), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`)
+  ].map((path) => [path, readFileSync(new URL(path, root), 'utf8')])
+)
 
-/** The fenced block that follows a mark. */
+/** One page, such as `docs/redis.md`. */
+export function page(path: string): string {
+  const text = pages.get(path)
+  if (text === undefined) throw new Error(`there is no page ${path}`)
+  return text
+}
+
+export const readme = page('README.md')
+
+/** A mark of one kind and the fenced block or the table that follows it: `<!-- example: redis -->`. */
+export interface Marked {
+  readonly path: string
+  readonly mark: string
+  readonly text: string
+}
+
+const marked: readonly Marked[] = [...pages].flatMap(([path, page]) =>
+  [...page.matchAll(/^<!-- ([a-z]+: [\w-]+) -->\n(?:```\w*\n([\s\S]*?)^```|((?:\|.*\n)+))/gm)].map(
+    ([, mark, fenced, table]) => ({ path, mark: mark!, text: fenced ?? table! })
+  )
+)
+
+/** All that is marked as of one kind, such as `example`. */
+export function markedAs(kind: string): readonly Marked[] {
+  return marked.filter(({ mark }) => mark.startsWith(`${kind}: `))
+}
+
+/** The block or table that follows a mark, on whichever page. */
 export function block(mark: string): string {
-  const found = readme.split(`<!-- ${mark} -->\n`)[1]?.match(/^```\w*\n([\s\S]*?)```/)
-  if (!found) throw new Error(`README has no block marked ${mark}`)
-  return found[1]!
+  const [found, another] = marked.filter((one) => one.mark === mark)
+  if (found === undefined) throw new Error(`no page has a block marked ${mark}`)
+  if (another !== undefined) throw new Error(`${mark} stands on ${found.path} and on ${another.path}`)
+  return found.text
 }
 
 /** Runs an example from a file of its own, for the threads that it starts; gives the lines that it prints. */
@@ -51,6 +89,31 @@ export function runDecorated(name: string, check: string): unknown {
 /** Runs an example as a reader would, against the built package, then `check`, and gives what that printed. */
 export function run(name: string, check: string, env: NodeJS.ProcessEnv = {}): unknown {
   return evaluate(`${block(`example: ${name}`)}\n${check}`, env)
+}
+
+/** Starts the `AppModule` of an example, and gives the status and the limit of each answer. */
+export function runNest(name: string, platform: string, requests: readonly string[]): unknown {
+  return runTypeScript(
+    name,
+    `
+    const { NestFactory } = await import('@nestjs/core')
+    const { FastifyAdapter } = await import('@nestjs/platform-fastify')
+    const { ExpressAdapter } = await import('@nestjs/platform-express')
+    const adapter = ${platform === 'fastify' ? 'new FastifyAdapter()' : 'new ExpressAdapter()'}
+    const app = await NestFactory.create(AppModule, adapter, { logger: false })
+    await app.listen(0, '127.0.0.1')
+    const url = await app.getUrl()
+    const send = (method) => async (path, headers = {}) => {
+      const response = await fetch(url + path, { method, headers })
+      return [response.status, response.headers.get('ratelimit-limit')]
+    }
+    const get = send('GET')
+    const post = send('POST')
+    const seen = []
+    ${requests.map((request) => `seen.push(await ${request})`).join('\n')}
+    console.log(JSON.stringify(seen))
+    await app.close()`
+  )
 }
 
 function evaluate(input: string, env: NodeJS.ProcessEnv = {}): unknown {

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { markedAs, pages, run, runDecorated, runFile, runNest } from './support/readme.js'
+
+/** Most examples start a server, in a process of their own. */
+const timeout = 60_000
+
+describe('the examples of docs/options.md', { timeout }, () => {
+  it('shares a policy between routes', () => {
+    const check = `
+      const first = await app.inject({ method: 'POST', url: '/login' })
+      const second = await app.inject({ method: 'POST', url: '/token' })
+      console.log(JSON.stringify([first, second].map((r) => r.headers['ratelimit-limit'])))`
+    expect(run('policies', check)).toEqual(['5', '5'])
+  })
+
+  it('guards a route of either framework', () => {
+    const check = `
+      const server = onExpress.listen(0)
+      const url = 'http://localhost:' + server.address().port
+      const byExpress = []
+      const byFastify = []
+      for (let i = 0; i < 6; i++) {
+        byExpress.push((await fetch(url + '/login', { method: 'POST' })).status)
+        byFastify.push((await onFastify.inject({ method: 'POST', url: '/login' })).statusCode)
+      }
+      console.log(JSON.stringify({ byExpress, byFastify }))
+      server.close()
+      server.closeAllConnections()`
+    const expected = [200, 200, 200, 200, 200, 429]
+    expect(run('guard', check)).toEqual({ byExpress: expected, byFastify: expected })
+  })
+
+  it('serves the recipes', () => {
+    const check = `
+      const server = app.listen(0)
+      const send = async (path, body, headers = {}) => {
+        const url = 'http://localhost:' + server.address().port + path
+        const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: body && JSON.stringify(body) }
+        const response = await fetch(url, init)
+        return [response.status, response.headers.get('ratelimit-remaining'), await response.text()]
+      }
+      const wrong = { account: 'ada', password: 'guess' }
+      const right = { account: 'ada', password: 'secret' }
+      const seen = []
+      for (const body of [right, right, right, wrong, wrong, right]) seen.push(await send('/login', body))
+      seen.push(await send('/unlock', { account: 'ada' }), await send('/login', right))
+      const batch = await send('/batch', [1, 2, 3])
+      const keys = ['key-of-ada', 'key-of-bob', 'constructor', undefined]
+      const plans = []
+      for (const key of keys) plans.push((await send('/api', {}, key && { 'x-api-key': key }))[1])
+      const odd = []
+      for (const path of ['/login', '/unlock', '/batch', '/api'])
+        for (const body of [undefined, {}, { account: {} }, []]) odd.push((await send(path, body))[0])
+      console.log(JSON.stringify({ seen, batch: batch[1], plans, odd }))
+      server.close()
+      server.closeAllConnections()`
+    const { seen, batch, plans, odd } = run('recipes', check) as {
+      seen: [number, string, string][]
+      batch: string
+      plans: string[]
+      odd: number[]
+    }
+    expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 401, 401, 429, 200, 200])
+    expect(JSON.parse(seen[5]![2])).toEqual({ error: 'locked', seconds: expect.any(Number) })
+    expect([batch, plans]).toEqual(['97', ['999', '9', '4', '3']])
+    expect(odd.filter((status) => status >= 500)).toEqual([])
+  })
+})
+
+describe('the example of docs/strategies.md', { timeout }, () => {
+  it('admits by a strategy of your own', () => {
+    const check = `
+      const allowed = Array.from({ length: 12 }, () => limiter.consume('k').allowed)
+      const { remaining, retryAfterMs } = limiter.consume('k', 4)
+      console.log(JSON.stringify({ allowed: allowed.filter(Boolean).length, remaining, slow: retryAfterMs > 7000 }))`
+    expect(run('two-speed', check)).toEqual({ allowed: 10, remaining: 0, slow: true })
+  })
+})
+
+describe('the example of docs/threads.md', { timeout }, () => {
+  it('holds one limit in four threads', () => {
+    expect(runFile('shared').sort()).toEqual(['96', '97', '98', '99'])
+  })
+})
+
+describe('the example of docs/decorators.md', { timeout }, () => {
+  it('limits plain classes', () => {
+    const paths = ['list', 'search', 'list', ...Array.from({ length: 4 }, () => 'create')]
+    const check = `
+      const server = app.listen(0)
+      const seen = []
+      for (const path of ${JSON.stringify([...paths, 'health', 'health', 'health'])})
+        seen.push((await fetch('http://localhost:' + server.address().port + '/' + path)).status)
+      console.log(JSON.stringify(seen))
+      server.close()
+      server.closeAllConnections()`
+    expect(runDecorated('classes', check)).toEqual([200, 200, 429, 200, 200, 200, 429, 200, 200, 200])
+  })
+})
+
+describe('the example of docs/nestjs.md', { timeout }, () => {
+  it('limits by a policy and a service', () => {
+    const ada = "{ 'x-account': 'ada' }"
+    const requests = [
+      ...Array.from({ length: 6 }, () => `post('/login', ${ada})`),
+      "get('/tries/ada')",
+      "post('/unlock/ada')",
+      `post('/login', ${ada})`
+    ]
+    const expected = [201, 201, 201, 201, 201, 429].map((status) => [status, '5'])
+    expect(runNest('nest-service', 'express', requests)).toEqual([
+      ...expected,
+      [200, '100'],
+      [201, '100'],
+      [201, '5']
+    ])
+  })
+})
+
+describe('the examples of docs/migrating.md', { timeout }, () => {
+  it.each(['throttler-before', 'throttler-after'])('do the same: %s', (name) => {
+    const requests = [
+      ...Array.from({ length: 4 }, () => "get('/')"),
+      ...['a', 'a', 'a', 'b'].map((key) => `get('/search', { 'x-api-key': '${key}' })`),
+      ...Array.from({ length: 4 }, () => "get('/health')"),
+      "get('/')"
+    ]
+    const statuses = (runNest(name, 'express', requests) as [number][]).map(([status]) => status)
+    expect(statuses).toEqual([200, 200, 200, 429, 200, 200, 429, 200, 200, 200, 200, 200, 429])
+  })
+
+  it('decides without a promise', () => {
+    const check = "console.log(JSON.stringify(Array.from({ length: 3 }, () => admit('k'))))"
+    expect(run('flexible-after', check)).toEqual(['served', 'served', 'retry in 60 s'])
+  })
+})
+
+describe('every example', () => {
+  const files = ['docs-examples.test.ts', 'readme.test.ts', 'redis/readme.test.ts']
+  const tests = files.map((file) => readFileSync(new URL(file, import.meta.url), 'utf8')).join('\n')
+
+  it.each(markedAs('example').map(({ path, mark }) => [mark.slice('example: '.length), path]))(
+    'is run: %s of %s',
+    (name) => {
+      expect(tests).toMatch(new RegExp(`'${name}'`))
+    }
+  )
+
+  it.each([...pages])('of code has a mark: %s', (path, page) => {
+    const code = page.match(/^```(js|ts)$/gm) ?? []
+    expect(markedAs('example').filter((one) => one.path === path)).toHaveLength(code.length)
+  })
+})
