@@ -84,6 +84,19 @@ describe('the example of docs/threads.md', { timeout }, () => {
   })
 })
 
+describe('the example of docs/remote.md', { timeout }, () => {
+  it('counts in a store of your own', () => {
+    const check = `
+      const decisions = await Promise.all(Array.from({ length: 7 }, () => limiter.consume('k')))
+      console.log(JSON.stringify(decisions.map(({ allowed, remaining, source }) => [allowed, remaining, source])))`
+    expect(run('backend', check)).toEqual([
+      ...[4, 3, 2, 1, 0].map((left) => [true, left, 'store']),
+      [false, 0, 'store'],
+      [false, 0, 'store']
+    ])
+  })
+})
+
 describe('the example of docs/decorators.md', { timeout }, () => {
   it('limits plain classes', () => {
     const paths = ['list', 'search', 'list', ...Array.from({ length: 4 }, () => 'create')]

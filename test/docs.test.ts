@@ -9,6 +9,7 @@ import { rateLimit as fastify } from '../src/fastify/index.js'
 import { createLimiter, type HeaderStyleName, memoryStore, toHeaders } from '../src/index.js'
 import { RateLimitModule } from '../src/nest/index.js'
 import { redisStore } from '../src/redis/index.js'
+import { remoteStore } from '../src/remote/index.js'
 import { sharedStore } from '../src/shared/index.js'
 import { block, page, pages } from './support/readme.js'
 
@@ -119,6 +120,7 @@ describe('the tables of options', () => {
   it.each([
     ['docs/options.md', 'memoryStore', () => memoryStore(odd)],
     ['docs/redis.md', 'redisStore', () => redisStore(async () => null, odd)],
+    ['docs/remote.md', 'remoteStore', () => remoteStore({} as never, odd)],
     ['docs/threads.md', 'sharedStore', () => sharedStore(odd)]
   ])('of %s have what %s takes', async (path, name, make) => {
     expect(optionsIn(path, `option of \`${name}\``)).toEqual(await known(make))
