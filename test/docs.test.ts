@@ -295,10 +295,7 @@ async function known(make: () => unknown, ...others: string[]): Promise<string[]
     )
   const [, names] = /known are (.*)\.$/m.exec(error?.message ?? '') ?? []
   expect(names, String(error)).toBeDefined()
-  return [...names!.matchAll(/`(\w+)`/g)]
-    .map(([, name]) => name!)
-    .concat(others)
-    .sort()
+  return [...new Set([...names!.matchAll(/`(\w+)`/g)].map(([, name]) => name!).concat(others))].sort()
 }
 
 function thrownBy(call: () => unknown): string {
