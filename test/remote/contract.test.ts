@@ -17,6 +17,7 @@ const policy = { name: 'api', limit: 5, window: '1d' } as const
 /** A backend of one process, which does what a test has it do instead of answering. */
 function faulty(options: RemoteStoreOptions = {}, isOutage?: Backend['isOutage']) {
   const texts = new Map<string, string>()
+  const lives: number[] = []
   const faults: { instead: ((call: Call) => Promise<void>) | null } = { instead: null }
   const backend: Backend = {
     name: 'the database',
@@ -27,7 +28,9 @@ function faulty(options: RemoteStoreOptions = {}, isOutage?: Backend['isOutage']
       async update(key: string, decide: Decide, call: Call) {
         await faults.instead?.(call)
         const change = decide(texts.get(name + key) ?? '', now)
-        if (change !== null) texts.set(name + key, change.text)
+        if (change === null) return
+        texts.set(name + key, change.text)
+        lives.push(change.lifeMs)
       }
     })
   }
@@ -35,7 +38,7 @@ function faulty(options: RemoteStoreOptions = {}, isOutage?: Backend['isOutage']
   const onStateChange = ({ isAvailable }: { isAvailable: boolean }) => states.push(isAvailable)
   const store = remoteStore(backend, { onStateChange, deadline: '5s', ...options })
   const on = (more: object = {}) => createLimiter({ ...policy, ...more, store })
-  return { store, faults, texts, states, on }
+  return { store, faults, texts, lives, states, on }
 }
 
 const fail = async () => {
@@ -97,6 +100,17 @@ describe('a backend that fails', () => {
     await limiter.consume('key')
     expect(seen[1]).toBeGreaterThan(now + 4000)
     expect(seen[1]).toBeLessThanOrEqual(now + 5000)
+  })
+})
+
+describe('a backend that locks', () => {
+  it('is told how long a key must be kept', async () => {
+    const { lives, on } = faulty()
+    const limiter = on({ align: 'first-request' })
+    await limiter.consume('key')
+    await limiter.block('key', Infinity)
+    await limiter.reset('key')
+    expect(lives).toEqual([86_400_000, Number.POSITIVE_INFINITY, 0])
   })
 })
 

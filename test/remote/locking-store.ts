@@ -45,6 +45,9 @@ function withResolvers() {
   return { promise, resolve }
 }
 
+/** How long after its end a row is purged, ms: what a key owes nothing for may be forgotten, and need not be. */
+const purgeMs = 86_400_000
+
 /** Keeps each key in a row, and lets core decide on it while the row is locked. */
 class TableBackend implements Backend {
   readonly name = 'the table'
@@ -65,8 +68,8 @@ class TableBackend implements Backend {
         const change = decide(row !== undefined && now < row.expiresAt ? row.text : '', now)
         if (change === null) return row
         const least = change.mayShorten ? 0 : (row?.expiresAt ?? 0)
-        const expiresAt = Math.max(now + change.lifeMs, least)
-        return expiresAt > now ? { text: change.text, expiresAt } : undefined
+        const expiresAt = Math.max(now + change.lifeMs + purgeMs, least)
+        return change.lifeMs > 0 || least > now ? { text: change.text, expiresAt } : undefined
       })
     return { update }
   }
