@@ -7,9 +7,10 @@ import { RateLimitFilter } from './exception.js'
 import { globalGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
 import { LateInterceptor } from './interceptor.js'
+import { classesOf, surround } from './internals.js'
 import { messageHost, type ProxyTrust } from './message.js'
 import type { RateLimitModuleOptions } from './options.js'
-import { checkReach, classesOf } from './reach.js'
+import { checkReach } from './reach.js'
 
 /** What is there of an application before its routes are made. */
 export interface Surroundings {
@@ -42,12 +43,12 @@ export function limitApplication(options: RateLimitModuleOptions, surroundings: 
     if (marked.length > 0) checkReach(owner, marked, { isController, isGlobal: limits.isGlobal, reflector })
   }
   limited.add(config)
-  if (limits.isGlobal) config.addGlobalGuard(globalGuard(limits))
-  if (limits.hasLateLimits) {
-    limits.hasInterceptor = true
-    config.addGlobalInterceptor(new LateInterceptor(limits))
-  }
-  config.addGlobalFilter(new RateLimitFilter())
+  limits.hasInterceptor = limits.hasLateLimits
+  surround(config, {
+    guard: limits.isGlobal ? globalGuard(limits) : null,
+    interceptor: limits.hasLateLimits ? new LateInterceptor(limits) : null,
+    filter: new RateLimitFilter()
+  })
   return limits
 }
 

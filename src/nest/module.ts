@@ -4,6 +4,7 @@ import {
   type DynamicModule,
   Inject,
   Module,
+  type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleInit,
   Scope
@@ -34,8 +35,12 @@ export type RateLimitModuleAsyncOptions<Req = NestRequest, Res = unknown> = Conf
 >
 
 /** Limits an application. Import it once, in the root module. */
-export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+export class RateLimitModule
+  extends ConfigurableModuleClass
+  implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
+{
   #limits: HandlerLimits | undefined
+  #checkUnknownPaths: (() => void) | undefined
   readonly #ref: ModuleRef
   readonly #platform: HttpAdapterHost
   readonly #modules: ModulesContainer
@@ -86,9 +91,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     this.#limits = limits
     const { own, isGlobal } = limits
     warnOfUnguardedFields(this.#modules, this.#reflector)
-    if (isGlobal && own !== null) limitUnknownPaths(this.#platform, own)
+    if (isGlobal && own !== null) this.#checkUnknownPaths = limitUnknownPaths(this.#platform, own)
     const { httpAdapter } = this.#platform
     if (httpAdapter?.getType() === 'fastify') warnOfTrustSetting(httpAdapter.getInstance())
+  }
+
+  onApplicationBootstrap(): void {
+    this.#checkUnknownPaths?.()
   }
 
   /** Closes the stores that can be closed, once all requests are answered. */

@@ -1,27 +1,17 @@
 import type { HttpAdapterHost } from '@nestjs/core'
 import { asError } from '../http/promise.js'
+import { warn } from '../http/warnings.js'
 import { RateLimitException } from './exception.js'
 import type { HandlerLimit } from './handler-limits.js'
-
-type Next = (error?: unknown) => void
-type PathHandler = (request: object, response: object, next?: Next) => unknown
-
-/** What is used of a platform's adapter. */
-interface Adapter {
-  use?: (handler: PathHandler) => unknown
-  setNotFoundHandler?: (handler: PathHandler, prefix?: string, ...more: unknown[]) => unknown
-}
+import { aroundNotFound, type PathHandler, type PathNext } from './internals.js'
 
 /**
- * Has unknown paths limited too. No guard is called for them, so it stands before the handler that answers 404, which
- * Nest gives to the adapter once all modules have set up theirs.
+ * Has unknown paths limited too. No guard is called for them, so it stands before the handler that answers 404.
+ * @returns what is to be called once the application has started: it warns where that handler has not come by
  */
-export function limitUnknownPaths(host: HttpAdapterHost, { gate }: HandlerLimit): void {
-  const adapter = host.httpAdapter as unknown as Adapter | undefined
-  const set = adapter?.setNotFoundHandler
-  if (adapter === undefined || set === undefined) return
+export function limitUnknownPaths(platform: HttpAdapterHost, { gate }: HandlerLimit): () => void {
   const before =
-    (handler: PathHandler, refuse: (error: Error, next: Next | undefined) => unknown): PathHandler =>
+    (handler: PathHandler, refuse: (error: Error, next: PathNext | undefined) => unknown): PathHandler =>
     async (request, response, next) => {
       try {
         await gate.admitRequest(request, response)
@@ -30,22 +20,28 @@ export function limitUnknownPaths(host: HttpAdapterHost, { gate }: HandlerLimit)
       }
       return handler(request, response, next)
     }
-  adapter.setNotFoundHandler = (handler, prefix, ...more) => {
-    const result = set.call(adapter, before(handler, toNest), prefix, ...more)
-    // Over Express that handler stands under the global prefix alone, and so do Nest's filters.
-    if (prefix && host.httpAdapter.getType() === 'express')
-      adapter.use?.(before((_request, _response, next) => next?.(), toExpress))
-    return result
+  const isLimited = aroundNotFound(
+    platform,
+    (handler) => before(handler, toNest),
+    before((_request, _response, next) => next?.(), toExpress)
+  )
+  return () => {
+    if (!isLimited())
+      warn(
+        'HEADGATE_UNLIMITED_PATHS',
+        'Nest has not given its handler of unknown paths to the HTTP adapter, so they are not limited: limit them before ' +
+          'Nest, by headgate/express or headgate/fastify.'
+      )
   }
 }
 
 /** Express takes errors so, and Fastify as rejections; either has Nest's filters behind it. */
-function toNest(error: Error, next: Next | undefined): void {
+function toNest(error: Error, next: PathNext | undefined): void {
   if (next === undefined) throw error
   next(error)
 }
 
-function toExpress(error: Error, next: Next | undefined): void {
+function toExpress(error: Error, next: PathNext | undefined): void {
   if (error instanceof RateLimitException) error.send()
   else next?.(error)
 }

@@ -5,33 +5,17 @@ import { placingOf } from '../decorators/limits-of.js'
 import { type Class, methodsOf } from '../decorators/marks.js'
 import { warn } from '../http/warnings.js'
 import { RateLimitGuard } from './guard.js'
+import { classesOf, guardsOf, hasUnguardedFields, marks } from './internals.js'
 
-/** All controllers (true) and providers (false), in an order that is the same in every process. */
-export function classesOf(modules: ModulesContainer): Map<Class, boolean> {
-  const classes = new Map<Class, boolean>()
-  for (const { controllers, providers } of modules.values()) {
-    for (const { metatype } of controllers.values()) if (isClass(metatype)) classes.set(metatype, true)
-    for (const { metatype, inject } of providers.values())
-      if (isClass(metatype) && !inject && !classes.has(metatype)) classes.set(metatype, false)
-  }
-  return classes
-}
-
-function isClass(metatype: unknown): metatype is Class {
-  return (
-    typeof metatype === 'function' && typeof metatype.prototype === 'object' && metatype.prototype !== null
-  )
-}
-
-/** Nest's own marks on what takes part in something else than HTTP. */
-const gateway = 'websockets:is_gateway'
-const pattern = 'microservices:pattern'
-const resolver = 'graphql:resolver_type'
-const resolve = 'graphql:resolve_property'
-const route = 'path'
-const subscription = 'websockets:message_mapping'
 /** What stands on every method that Nest calls a guard for. */
-const handlerMarks = [route, subscription, pattern, resolver, resolve, 'graphql:resolve_reference']
+const handlerMarks = [
+  marks.route,
+  marks.subscription,
+  marks.pattern,
+  marks.resolver,
+  marks.field,
+  marks.reference
+]
 
 /** What tells whether Nest calls a guard for a class. */
 interface Reach {
@@ -52,8 +36,8 @@ export function checkReach(
   for (const method of methods) {
     const handler: unknown = owner.prototype[method]
     const name = `${owner.name}.${String(method)}`
-    const isMessage = has(gateway, owner) || has(pattern, handler)
-    const isResolver = has(resolver, owner, handler) || has(resolve, handler)
+    const isMessage = has(marks.gateway, owner) || has(marks.pattern, handler)
+    const isResolver = has(marks.resolver, owner, handler) || has(marks.field, handler)
     const isCalled =
       placingOf(owner, method)?.by !== 'method' || handlerMarks.some((key) => has(key, handler))
     if ((!isController && !isMessage && !isResolver) || !isCalled)
@@ -71,10 +55,6 @@ export function checkReach(
   }
 }
 
-function guardsOf(reflector: Reflector, target: unknown): readonly unknown[] {
-  return reflector.get<readonly unknown[] | undefined>('__guards__', target as Type) ?? []
-}
-
 /** True for the guard itself and for those that extend it, as a class or an instance. */
 function isOurs(guard: unknown): boolean {
   if (guard instanceof RateLimitGuard || guard === RateLimitGuard) return true
@@ -83,28 +63,20 @@ function isOurs(guard: unknown): boolean {
 
 /** Warns of `@Limit` on fields of GraphQL, for which Nest calls guards only where it is told to. */
 export function warnOfUnguardedFields(modules: ModulesContainer, reflector: Reflector): void {
-  for (const { providers } of modules.values()) {
-    const options = providers.get('GqlModuleOptions')?.instance as FieldOptions | undefined
-    if (options === undefined || options.fieldResolverEnhancers?.includes('guards')) continue
-    for (const field of markedFields(modules, reflector))
-      warn(
-        'HEADGATE_UNREAD_LIMIT',
-        `\`@Limit\` stands on ${field}, a field for which Nest calls no guards: give GraphQLModule ` +
-          "`fieldResolverEnhancers: ['guards']`, or limit the queries that lead to it."
-      )
-  }
-}
-
-/** What is read of the options of GraphQLModule. */
-interface FieldOptions {
-  readonly fieldResolverEnhancers?: readonly string[]
+  if (!hasUnguardedFields(modules)) return
+  for (const field of markedFields(modules, reflector))
+    warn(
+      'HEADGATE_UNREAD_LIMIT',
+      `\`@Limit\` stands on ${field}, a field for which Nest calls no guards: give GraphQLModule ` +
+        "`fieldResolverEnhancers: ['guards']`, or limit the queries that lead to it."
+    )
 }
 
 function markedFields(modules: ModulesContainer, reflector: Reflector): string[] {
   return [...classesOf(modules).keys()].flatMap((owner) =>
     [...methodsOf(owner)]
       .filter((method) => placingOf(owner, method)?.by === 'method')
-      .filter((method) => reflector.get(resolve, owner.prototype[method]))
+      .filter((method) => reflector.get(marks.field, owner.prototype[method]))
       .map((method) => `${owner.name}.${String(method)}`)
   )
 }
