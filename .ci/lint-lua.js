@@ -15,7 +15,6 @@ const ofRedis = new Set(
   tostring type unpack xpcall`.split(/\s+/)
 )
 
-/** @returns {string[]} what is wrong in a text, each with its line */
 export function problemsOf(text) {
   const declared = [...text.matchAll(/^-- luacheck: read globals (.*)$/gm)].flatMap(([, names]) =>
     names.split(' ')
@@ -32,7 +31,7 @@ export function problemsOf(text) {
         problems.push(`1: ${name} is declared and not used`)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    problems.push(`${error.line}: ${error.message}`)
+    problems.push(`${error.line}: ${error.message.replace(/^\[[\d:]+\] /, '')}`)
   }
   return [...new Set(problems)]
 }

@@ -38,6 +38,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'index.ts': { inside: ['core', 'memory', 'limiter', 'http', 'hosts', 'decorators'] }
 }
 
+const builtin = 'process.getBuiltinModule'
 const root = resolve(import.meta.dirname, '..')
 const src = join(root, 'src')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -49,6 +50,8 @@ interface Arrow {
   readonly isInside: boolean
   /** True where nothing is left of it at run time. */
   readonly isType: boolean
+  /** True for what `process` is asked for. */
+  readonly isCall: boolean
 }
 
 describe('the arrows', () => {
@@ -63,6 +66,12 @@ describe('the arrows', () => {
   it('point the right way', () => {
     const wrong = arrows.filter((arrow) => !isAllowed(arrow))
     expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
+  })
+
+  // Of CommonJS in a bundle that is an ES module, an import would be a `require` that is not there: esbuild's throws.
+  it('lead to what Node has built in by asking `process` for it', () => {
+    const imports = arrows.filter(({ to, isType, isCall }) => to.startsWith('node:') && !isType && !isCall)
+    expect(imports.map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
   })
 
   it('lead from the root to no optional peer at run time', () => {
@@ -112,12 +121,13 @@ function isAllowed({ from, to, isInside, isType }: Arrow): boolean {
 
 function arrowsFrom(from: string): Arrow[] {
   const path = join(src, from)
+  const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest)
   const arrows: Arrow[] = []
-  const add = (target: ts.Node, isType: boolean) => {
+  const add = (target: ts.Node, isType: boolean, isCall = false) => {
     const { text } = target as ts.StringLiteralLike
     const isInside = text.startsWith('.')
     const to = isInside ? join(dirname(from), text.replace(/\.js$/, '.ts')) : text
-    arrows.push({ from, to, isInside, isType })
+    arrows.push({ from, to, isInside, isType, isCall })
   }
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, node.importClause?.isTypeOnly === true)
@@ -125,9 +135,11 @@ function arrowsFrom(from: string): Arrow[] {
     else if (ts.isImportTypeNode(node)) add((node.argument as ts.LiteralTypeNode).literal, true)
     else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
       add(node.arguments[0]!, false)
+    else if (ts.isCallExpression(node) && node.expression.getText(file) === builtin)
+      add(node.arguments[0]!, false, true)
     ts.forEachChild(node, visit)
   }
-  visit(ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest))
+  visit(file)
   return arrows
 }
 
