@@ -131,22 +131,16 @@ describe('when the plugin is registered', () => {
     }
   )
 
-  it('FST-02: not awaited: a route’s own `limit` is heeded, or start-up says that it is not', async () => {
+  it('FST-02: not awaited: a route’s own `limit` is heeded', async () => {
     const app = Fastify()
     app.register(rateLimit, of(99))
     app.get('/own', { limit: of(1) }, handler)
-    let failed = false
-    const warnings = await warningsDuring(() =>
-      Promise.resolve(app.ready()).catch(() => {
-        failed = true
-      })
-    )
-    if (failed || warnings.some((text) => text.includes('/own'))) return
+    expect(await warningsDuring(async () => void (await app.ready()))).toEqual([])
     expect(await told(app, '/own', '/own')).toEqual(['200/0', '429/0'])
   })
 
   it.each(['awaited', 'not awaited'])(
-    'FST-02: children that were registered before it (%s) are limited, or start-up says that they are not',
+    'FST-02: children that were registered before it (%s) are limited',
     async (way) => {
       const app = Fastify()
       const warnings = await warningsDuring(async () => {
@@ -157,17 +151,8 @@ describe('when the plugin is registered', () => {
         else app.register(rateLimit, of(9))
         await app.ready()
       })
-      const silent: string[] = []
-      for (const [path, expected] of [
-        ['/plain', '200/8'],
-        ['/own', '200/0'],
-        ['/config', '200/0']
-      ] as const) {
-        const [first] = await told(app, path)
-        if (first !== expected && !warnings.some((text) => text.includes(path)))
-          silent.push(`${path}: ${first}`)
-      }
-      expect(silent).toEqual([])
+      expect(warnings).toEqual([])
+      expect(await told(app, '/plain', '/own', '/config')).toEqual(['200/8', '200/0', '200/0'])
     }
   )
 

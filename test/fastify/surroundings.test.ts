@@ -246,31 +246,18 @@ describe('the server', () => {
     expect(output).toBe('200')
   })
 
-  it('FST-02: on a server that was made before the plugin was loaded, a route’s `limit` is heeded, or start-up says that it is not', async () => {
+  it('FST-02: on a server that was made before the plugin was loaded, start-up says which routes’ limits it does not see', async () => {
     const output = await printed(
       (plugin) => `
       const { default: Fastify } = await import('fastify')
       const app = Fastify()
       const { default: rateLimit } = await import('${plugin}')
-      const told = []
-      process.on('warning', (warning) => told.push(warning.message))
       app.register(rateLimit, { limit: 99, window: '1d' })
       app.get('/own', { limit: { limit: 1, window: '1d' } }, async () => 'ok')
       app.get('/config', { config: { limit: { limit: 1, window: '1d' } } }, async () => 'ok')
-      try {
-        await app.ready()
-      } catch (error) {
-        told.push(error.message)
-      }
-      for (const path of ['/own', '/config']) {
-        if (told.some((text) => text.includes(path))) continue
-        const statuses = []
-        for (let i = 0; i < 2; i++) statuses.push((await app.inject(path)).statusCode)
-        console.log(path, statuses.join(' '))
-      }`
+      await app.ready()`
     )
-    const lines = output.split('\n')
-    expect(lines.some((line) => line.startsWith('/') || line.includes('HEADGATE_UNSEEN_ROUTES'))).toBe(true)
-    for (const line of lines.filter((line) => line.startsWith('/'))) expect(line).toMatch(/ 200 429$/)
+    expect(output).toContain('[HEADGATE_UNSEEN_ROUTES]')
+    expect(output).toContain('a `limit` of /own, /config is not seen')
   })
 })

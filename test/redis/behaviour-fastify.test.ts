@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import { hostOf } from '../http/behaviour/extent.js'
 import { fastifyFramework } from '../http/behaviour/fastify.js'
 import { behaviour } from '../http/behaviour/suite/index.js'
 import { frameworkOn } from './support/framework-on.js'
@@ -6,5 +7,5 @@ import { connected, makeStores, servers } from './support/stores.js'
 
 describe.skipIf(servers === null)('over Redis', () => {
   const makeStore = makeStores(connected('ioredis 6', 'single'))
-  behaviour(frameworkOn(fastifyFramework, (clock) => makeStore(clock) as never))
+  behaviour(frameworkOn(hostOf(fastifyFramework), (clock) => makeStore(clock) as never))
 })

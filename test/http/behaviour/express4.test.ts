@@ -1,4 +1,5 @@
 import { expressFramework } from './express.js'
+import { hostOf } from './extent.js'
 import { behaviour } from './suite/index.js'
 
-behaviour(expressFramework('express4'))
+behaviour(hostOf(expressFramework('express4')))

@@ -94,6 +94,8 @@ export interface Framework {
   readonly trustOption: string
   /** True where a proxy setting that counts hops trusts nobody, as on Fastify since 5.12.1. */
   readonly ignoresHopCounts?: boolean
+  /** True where nothing but the host is in question: what comes to the same on every framework is left out. */
+  readonly isHostOnly?: boolean
   /** True where its limiters go by a store that has a clock of its own. */
   readonly hasStoreClock?: true
   /** Builds the server; it does not listen yet. */

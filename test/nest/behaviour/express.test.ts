@@ -1,4 +1,6 @@
+import { hostOf } from '../../http/behaviour/extent.js'
 import { behaviour } from '../../http/behaviour/suite/index.js'
 import { nestFramework } from '../framework.js'
 
-behaviour(nestFramework('express'))
+const framework = nestFramework('express')
+behaviour(process.env.IS_EARLIER_NEST === '1' ? hostOf(framework) : framework)

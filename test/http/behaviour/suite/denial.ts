@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Answer, type Ask, header, quotaFields } from '../client.js'
+import { describeBeyondHost } from '../extent.js'
 import {
   type Framework,
   gate,
@@ -23,7 +24,7 @@ export function denial(framework: Framework): void {
     return app.get('/', headers)
   }
 
-  describe('the body', () => {
+  describeBeyondHost(framework, 'the body', () => {
     it.each([
       [undefined, 'text/plain'],
       ['*/*', 'text/plain'],
@@ -263,7 +264,7 @@ export function denial(framework: Framework): void {
     })
   })
 
-  describe('deny and allow lists', () => {
+  describeBeyondHost(framework, 'deny and allow lists', () => {
     const from = (peer: string) => ({ headers: { [peerField]: peer } })
 
     it('an address of the deny list gets 403, uncharged and without a wait', async () => {

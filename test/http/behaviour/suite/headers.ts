@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { PolicyOptions } from '../../../../src/core/policy-options.js'
 import { type HeaderStyleName, headerStyleNames } from '../../../../src/http/headers/index.js'
 import { type Answer, header, lines, quotaFields } from '../client.js'
+import { describeBeyondHost } from '../extent.js'
 import { type Framework, manualClock, type Options, servers, start } from '../harness.js'
 
 const epoch = start / 1000
@@ -209,7 +210,7 @@ export function headers(framework: Framework): void {
     })
   })
 
-  describe('styles', () => {
+  describeBeyondHost(framework, 'styles', () => {
     it.each(headerStyleNames.map((style) => [style]))(
       'HDR-13: %s on an allowed and a denied response',
       async (style) => {
@@ -545,7 +546,7 @@ export function headers(framework: Framework): void {
     })
   })
 
-  describe('exposeHeaders', () => {
+  describeBeyondHost(framework, 'exposeHeaders', () => {
     const styles: [HeaderStyleName, string[]][] = [
       [
         'draft-06',
@@ -611,7 +612,7 @@ export function headers(framework: Framework): void {
     })
   })
 
-  describe('partitionKey', () => {
+  describeBeyondHost(framework, 'partitionKey', () => {
     const secret = 'one secret of a deployment'
     const keyed = (partitionKey: string, more: Partial<Options> = {}): Options =>
       ({ limit: 9, window: '1m', now: () => start, headers: 'draft-11', partitionKey, ...more }) as Options
@@ -697,7 +698,7 @@ export function headers(framework: Framework): void {
     )
   })
 
-  describe('waits', () => {
+  describeBeyondHost(framework, 'waits', () => {
     it.each(strategies)(
       '§7: Retry-After waited out is admitted, and the reset equals it (%s)',
       async (_name, strategy) => {

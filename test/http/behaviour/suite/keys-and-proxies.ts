@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ipKey } from '../../../../src/http/address.js'
 import type { Ask } from '../client.js'
+import { describeBeyondHost } from '../extent.js'
 import { type Framework, manualClock, type Options, peerField, servers, start } from '../harness.js'
 
 const minute = { window: '1m', now: () => start } as const
@@ -377,7 +378,7 @@ export function keysAndProxies(framework: Framework): void {
     })
   })
 
-  describe('keys of headers and users', () => {
+  describeBeyondHost(framework, 'keys of headers and users', () => {
     const byKey = (value: string | readonly string[]): Ask => ({ headers: { 'X-Api-Key': value } })
 
     it('KEY-17: property-like keys behave as any other', async () => {
@@ -543,7 +544,7 @@ export function keysAndProxies(framework: Framework): void {
     })
   })
 
-  describe('key functions', () => {
+  describeBeyondHost(framework, 'key functions', () => {
     const values: Record<string, unknown> = {
       undefined: undefined,
       null: null,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PolicyOptions } from '../../../../src/core/policy-options.js'
 import { header, quotaFields } from '../client.js'
+import { describeBeyondHost } from '../extent.js'
 import {
   type Framework,
   gate,
@@ -38,7 +39,7 @@ const rule = (name: string, limit: number): Options =>
 export function lifecycle(framework: Framework): void {
   const run = servers(framework)
 
-  describe('how much is admitted', () => {
+  describeBeyondHost(framework, 'how much is admitted', () => {
     it.each(strategies)(
       'CON-01: of 200 at once exactly the limit, each remaining once (%s)',
       async (name) => {

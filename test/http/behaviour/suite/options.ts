@@ -2,6 +2,7 @@ import { parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../../../src/memory/store.js'
 import { header, quotaFields } from '../client.js'
+import { describeBeyondHost } from '../extent.js'
 import {
   type AppSpec,
   type CommonRequest,
@@ -27,7 +28,7 @@ export function options(framework: Framework): void {
   const run = servers(framework)
   const remaining = async (app: Running) => header(await app.get(), 'RateLimit-Remaining')
 
-  describe('limit', () => {
+  describeBeyondHost(framework, 'limit', () => {
     const sync = (request: CommonRequest) => Number(request.headers['x-limit'])
     const functions: [string, (request: CommonRequest) => unknown][] = [
       ['a function', sync],
@@ -116,7 +117,7 @@ export function options(framework: Framework): void {
     expect(await eleven.statuses(Array(5).fill({}))).toEqual([200, 200, 200, 200, 429])
   })
 
-  describe('names of computed tiers', () => {
+  describeBeyondHost(framework, 'names of computed tiers', () => {
     it('are unique, and do not claim a limit that is not', async () => {
       const app = await run({
         global: {
@@ -138,7 +139,7 @@ export function options(framework: Framework): void {
     })
   })
 
-  describe('window', () => {
+  describeBeyondHost(framework, 'window', () => {
     it('a function, sync or async, as ms or text: each length has counters of its own', async () => {
       const windows: unknown[] = ['1m', '1h', '1m', '1h', '1h']
       for (const wrap of [(value: unknown) => value, async (value: unknown) => value]) {
@@ -178,7 +179,7 @@ export function options(framework: Framework): void {
     })
   })
 
-  describe('cost', () => {
+  describeBeyondHost(framework, 'cost', () => {
     it('CFG-07: a batch is charged as a whole or not at all', async () => {
       for (const cost of [
         (request: { headers: object }) => Number((request.headers as Record<string, string>)['x-items']),
@@ -224,7 +225,7 @@ export function options(framework: Framework): void {
     })
   })
 
-  describe('skip', () => {
+  describeBeyondHost(framework, 'skip', () => {
     it('EXP-02: async decisions are awaited; what is skipped has no fields and no count', async () => {
       for (const skip of [
         (request: { headers: object }) => (request.headers as Record<string, string>)['x-user'] === 'b',
@@ -622,7 +623,7 @@ export function options(framework: Framework): void {
     })
   })
 
-  describe('shadow', () => {
+  describeBeyondHost(framework, 'shadow', () => {
     it('decides and records, but never denies and sends no fields', async () => {
       const seen: unknown[] = []
       const app = await run({
@@ -700,7 +701,7 @@ export function options(framework: Framework): void {
     })
   })
 
-  describe('several limits', () => {
+  describeBeyondHost(framework, 'several limits', () => {
     it('CON-05: a denial takes nothing from the other tier, in either order', async () => {
       const tiers = [
         { limit: 1, window: '1s' },
@@ -739,7 +740,7 @@ export function options(framework: Framework): void {
     })
   })
 
-  describe('block and countDenied', () => {
+  describeBeyondHost(framework, 'block and countDenied', () => {
     it('WIN-12: a block is applied on the first violation and then over', async () => {
       const clock = manualClock()
       const app = await run({ global: { limit: 1, window: '20s', block: '120s', now: clock.read } })
@@ -770,7 +771,7 @@ export function options(framework: Framework): void {
     })
   })
 
-  describe('wrong options throw at construction', () => {
+  describeBeyondHost(framework, 'wrong options throw at construction', () => {
     const nearest: [object, string][] = [
       [{ limit: 1, windowSec: 60 }, 'window'],
       [{ max: 1, window: '1m' }, 'limit'],
