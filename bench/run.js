@@ -27,6 +27,8 @@ const files = [
   'decision',
   'memory',
   'flood',
+  'overflow',
+  'fingerprint',
   'allocation',
   'ipv6',
   'http',

@@ -208,7 +208,7 @@ describe('the server', () => {
         process.execPath,
         ['--input-type=module', '-e', script(url('fastify/index.js'))],
         {
-          timeout: 5000
+          timeout: 30_000
         }
       )
       let output = ''
