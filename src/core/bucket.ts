@@ -1,10 +1,8 @@
 import { LowestLimits } from './lowest-limits.js'
+import { owedMs } from './owing.js'
 import type { Policy } from './policy.js'
 import { Tier } from './tier.js'
-import { type Action, Out, outSize, type Source, type Verdict } from './verdict.js'
-
-/** The most that a bucket is kept for its own sake after it owes nothing, ms. */
-const longestIdleMs = 10_000
+import { type Action, Out, OwnVerdict, outSize } from './verdict.js'
 
 /** What the decision asks of the store that has the bucket. */
 export interface Keeper {
@@ -15,22 +13,6 @@ export interface Keeper {
   reserve(): boolean
 }
 
-/** The verdict of the decision at hand; the same object each time. */
-class BucketVerdict implements Verdict {
-  isAllowed = false
-  isBlocked = false
-  charged = 0
-  at = 0
-  readonly source: Source = 'store'
-  policies: readonly Policy[]
-  readonly out: Float64Array<ArrayBuffer>
-
-  constructor(policies: readonly Policy[]) {
-    this.policies = policies
-    this.out = new Float64Array(policies.length * outSize)
-  }
-}
-
 /**
  * The numbers of one key, those of all tiers side by side, and the one procedure that decides about them. A limiter has
  * one, made once, so that a decision allocates nothing; its store opens the numbers of a key in it, has it decide, and
@@ -39,7 +21,7 @@ class BucketVerdict implements Verdict {
  */
 export class Bucket {
   readonly tiers: readonly Tier[]
-  readonly verdict: BucketVerdict
+  readonly verdict: OwnVerdict
   readonly lowest: LowestLimits
   /** True if the last decision has charged, so that the numbers are to be kept. */
   hasCharged = false
@@ -56,18 +38,16 @@ export class Bucket {
   readonly #first: Tier
   readonly #others: readonly Tier[]
   readonly #hasOthers: boolean
-  readonly #idleMs: number
 
   constructor(policies: readonly Policy[]) {
     this.policies = policies
-    this.verdict = new BucketVerdict(policies)
+    this.verdict = new OwnVerdict(policies)
     const { out } = this.verdict
     this.tiers = policies.map((policy, i) => new Tier(policy, out.subarray(i * outSize, (i + 1) * outSize)))
     this.lowest = new LowestLimits(policies)
     this.#first = this.tiers[0]!
     this.#others = this.tiers.slice(1)
     this.#hasOthers = this.#others.length > 0
-    this.#idleMs = Math.min(longestIdleMs, ...policies.map(({ windowMs }) => windowMs))
     this.layOut(policies.map(({ slots }) => slots))
   }
 
@@ -145,38 +125,9 @@ export class Bucket {
       if (units[i]! > 0) tier.charge(this.#state, this.#base, units[i]!)
   }
 
-  /** For how long the key that was opened owes anything, under the policies in use and under the lowest limits. */
+  /** For how long the key that was opened owes anything. */
   owedMs(): number {
-    let longest = 0
-    for (const [i, tier] of this.tiers.entries()) {
-      const ms = Math.max(
-        tier.resetMs(this.#state, this.#base, tier.policy),
-        tier.resetMs(this.#state, this.#base, this.lowest.policies[i]!)
-      )
-      if (ms > 0) longest = Math.max(longest, ms + tier.steady.lag)
-    }
-    return longest
-  }
-
-  /** True where the numbers at `base` say what zeros would: nothing is lost if they are forgotten. */
-  isSpent(state: Float64Array, base: number): boolean {
-    for (let i = 0; i < this.tiers.length; i++)
-      if (this.tiers[i]!.resetMs(state, base, this.lowest.policies[i]!) > 0) return false
-    return true
-  }
-
-  /**
-   * True where they have been spent for some time, so that the key is hardly about to come again: what comes again must
-   * be added again, which costs more than the room it takes (bench/decision.js, paid back).
-   */
-  isIdle(state: Float64Array, base: number): boolean {
-    if (!this.isSpent(state, base)) return false
-    for (let i = 0; i < this.tiers.length; i++) {
-      const { steady } = this.tiers[i]!
-      const lowest = this.lowest.policies[i]!
-      if (this.tiers[i]!.resetMs(state, base, lowest, steady.now - this.#idleMs) > 0) return false
-    }
-    return true
+    return owedMs(this, this.#state, this.#base)
   }
 
   /** Decides under these policies from now on: those that it was opened with, or the same with other limits. */

@@ -51,3 +51,19 @@ export interface Verdict {
   /** What each tier's strategy wrote: `outSize` numbers for the first tier, then for the next. */
   readonly out: ArrayLike<number>
 }
+
+/** The verdict of stores in the process: the same object for each decision. */
+export class OwnVerdict implements Verdict {
+  isAllowed = false
+  isBlocked = false
+  charged = 0
+  at = 0
+  readonly source: Source = 'store'
+  policies: readonly Policy[]
+  readonly out: Float64Array<ArrayBuffer>
+
+  constructor(policies: readonly Policy[]) {
+    this.policies = policies
+    this.out = new Float64Array(policies.length * outSize)
+  }
+}

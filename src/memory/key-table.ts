@@ -1,5 +1,6 @@
 import type { Bucket } from '../core/bucket.js'
 import { HeadgateError } from '../core/errors.js'
+import { isIdle, isSpent } from '../core/owing.js'
 import { Fingerprint } from './fingerprint.js'
 import { Lull } from './lull.js'
 import type { Mover, Segment } from './segment.js'
@@ -38,8 +39,8 @@ export class KeyTable {
   /** @param askedKeys the most keys, or undefined for the default bound on keys and bytes */
   constructor(bucket: Bucket, askedKeys: number | undefined) {
     this.#askedKeys = askedKeys
-    this.#isSpent = (cells, base) => bucket.isSpent(cells, base)
-    this.#isIdle = (cells, base) => bucket.isIdle(cells, base)
+    this.#isSpent = (cells, base) => isSpent(bucket, cells, base)
+    this.#isIdle = (cells, base) => isIdle(bucket, cells, base)
     this.#lull = new Lull(bucket)
     this.#isOver = (cells, base) => this.#lull.isOver(cells, base)
     this.maxKeys = this.#boundOf(bucket.slots)

@@ -1,5 +1,6 @@
 import { Bucket, type Keeper } from '../core/bucket.js'
 import { HeadgateError } from '../core/errors.js'
+import { isSpent } from '../core/owing.js'
 import type { Policy } from '../core/policy.js'
 import type { Buckets } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
@@ -205,7 +206,7 @@ export class SharedBuckets implements Buckets, Keeper {
 
   #isSpent(state: Float64Array): boolean {
     this.#limits.learn()
-    return this.#bucket.isSpent(state, 0)
+    return isSpent(this.#bucket, state, 0)
   }
 
   /** How far this thread's clock is behind: what it calls the instant of a charge may be that much before it. */
