@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
+import { luaText } from './test/support/lua-text.js'
 
 const redis = 'test/redis/**/*.test.ts'
 const packaging = 'test/packaging/**/*.test.ts'
@@ -8,13 +9,6 @@ const packaging = 'test/packaging/**/*.test.ts'
 const patientRedis = 'test/redis/{behaviour-*,custom,differential,lease-bound,store-suite,vectors}.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
 const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/memory/memory.test.ts']
-
-/** Imports files of Lua as their text, as `loader` does in tsdown.config.ts. */
-const luaText = {
-  name: 'lua-text',
-  transform: (code: string, id: string) =>
-    id.endsWith('.lua') ? `export default ${JSON.stringify(code)}` : undefined
-}
 
 /** `--mode all` is the long form of the tests. */
 export default defineConfig(({ mode }) => ({

@@ -15,6 +15,8 @@ export interface Work {
   readonly skewMs?: number
   /** Leave the store open at the end. */
   readonly isLeftOpen?: boolean
+  /** The process must end by itself after it. */
+  readonly isLast?: boolean
 }
 
 /** What it has come to. */
@@ -64,9 +66,17 @@ async function perform({ port, store: settings, limiter: options, ...work }: Wor
   return { admitted, remaining, sources }
 }
 
-const asked = once(process, 'message')
+/** Does one work after the other, until it has done the last. */
+async function serve(): Promise<void> {
+  for (let isLast = false; !isLast; ) {
+    const [work] = (await once(process, 'message')) as [Work]
+    isLast = work.isLast === true
+    const worked = await perform(work)
+    // From the last on nothing may keep the process alive.
+    process.send!(worked, () => isLast && process.disconnect())
+  }
+}
+
+const served = serve()
 process.send!('ready')
-const [message] = await asked
-const worked = await perform(message as Work)
-// From here on nothing may keep the process alive.
-process.send!(worked, () => process.disconnect())
+await served
