@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type InjectOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { describe, expect, it } from 'vitest'
 import rateLimit, { type LimitHook, type RequestRateLimit } from '../../src/fastify/index.js'
@@ -368,6 +368,28 @@ describe('replies', () => {
       reply.raw.end('raw')
     })
     expect(await statuses(app, '/', '/', '/')).toEqual([200, 200, 200])
+  })
+
+  it('a reply that is taken over while a limiter waits is left to whoever took it', async () => {
+    const app = Fastify()
+    const taken: FastifyReply[] = []
+    app.addHook('onRequest', (_request, reply, done) => {
+      taken.push(reply)
+      done()
+    })
+    const key = async () => {
+      taken.at(-1)!.hijack()
+      return 'k'
+    }
+    await app.register(rateLimit, of(1, { key }))
+    app.get('/', handler)
+    const first = app.inject('/')
+    await new Promise((resolve) => setImmediate(resolve))
+    const second = app.inject('/')
+    await new Promise((resolve) => setImmediate(resolve))
+    for (const { raw } of taken) raw.writeHead(202).end('theirs')
+    for (const answer of [await first, await second])
+      expect([answer.statusCode, answer.body]).toEqual([202, 'theirs'])
   })
 
   it('streams that fail half-way break nothing', async () => {
