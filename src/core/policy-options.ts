@@ -101,9 +101,6 @@ export const policyOptions = {
   ...strategyOptions
 } as const satisfies TableOf<PolicyOptions>
 
-/** The names of the options of one policy. */
-export const policyOptionNames = Object.keys(policyOptions)
-
 /** The names of the policy options that only some strategies accept. */
 export const strategyOptionNames = Object.keys(strategyOptions) as (keyof StrategyOptions)[]
 

@@ -10,11 +10,11 @@ export type PolicyOrLimits<One, Each = One> =
   | (One & { readonly limits?: undefined })
   | { readonly limits: readonly Each[] }
 
+/** The option that stands in place of one policy; `readLimits` reads it. */
+const listOption: OptionTable = { limits: { isRequired: true, borrowed: ['throttlers', 'tiers'] } }
+
 /** The options that say what the limit is. All others say how it is applied. */
-export const limitOptions = {
-  ...policyOptions,
-  limits: { isRequired: true, borrowed: ['throttlers', 'tiers'] }
-} as const satisfies OptionTable
+export const limitOptions: OptionTable = { ...policyOptions, ...listOption }
 
 /** What was written: the policies one by one, and whether they were a list. */
 export interface Written<One> {
@@ -36,7 +36,7 @@ export function readLimits<One extends object>(
   const { limits } = options
   const isList = limits !== undefined
   if (isList) checkAlone(options)
-  checkNames(options, { ...(isList ? { limits: limitOptions.limits } : policyOptions), ...settings }, where)
+  checkNames(options, { ...(isList ? listOption : policyOptions), ...settings }, where)
   return { tiers: isList ? listOf<One>(limits) : [pick(options, policyOptions) as One], isList }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Limiter } from '../core/limiter.js'
-import type { TableOf } from '../core/options.js'
+import type { OptionTable, TableOf } from '../core/options.js'
 import { limitOptions, type PolicyOrLimits } from '../core/policy-or-limits.js'
 import { oneOf } from '../core/readers.js'
 import { namedPolicies } from '../http/named-policies.js'
@@ -36,10 +36,10 @@ export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & 
 export type FastifyLimitRules = PolicyOrLimits<RuleOptions<FastifyRequest>>
 
 /** The options that a route's limit inherits from its plugin if it leaves them out. */
-export const inheritedOptions = { ...gateSettings, ...hookOptions } as const
+export const inheritedOptions: OptionTable = { ...gateSettings, ...hookOptions }
 
 /** All options of the plugin. */
-export const pluginOptions = { ...limitOptions, ...inheritedOptions, ...namedPolicies } as const
+export const pluginOptions: OptionTable = { ...limitOptions, ...inheritedOptions, ...namedPolicies }
 
 /** What a route's own `limit` may say: a policy of its own, nothing at all, or one of the plugin's policies. */
 export type RouteLimit = FastifyRouteLimit | false | PolicyName

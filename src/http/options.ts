@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js'
-import { readOptions } from '../core/options.js'
+import { type OptionTable, readOptions } from '../core/options.js'
 import { limitOptions, type PolicyOrLimits, readLimits } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { type LimiterSettings, limiterOptions } from '../limiter/options.js'
@@ -16,13 +16,10 @@ export interface GateSettings<Req, Res> extends LimiterSettings, HttpSettings<Re
 export type GateOptions<Req, Res> = GateSettings<Req, Res> & PolicyOrLimits<RuleOptions<Req>>
 
 /** How those are read. A route may inherit them from its plugin. */
-export const gateSettings = { ...limiterOptions, ...httpOptions } as const
+export const gateSettings: OptionTable = { ...limiterOptions, ...httpOptions }
 
 /** The options of a gate whose limit may be left out, as in a plugin or a module. */
-export const gateOptions = { ...limitOptions, ...gateSettings } as const
-
-/** The names of the options of an HTTP limiter other than its policies. */
-export const gateSettingNames = Object.keys(gateSettings)
+export const gateOptions: OptionTable = { ...limitOptions, ...gateSettings }
 
 /** Options, validated and compiled once. */
 export interface GatePlan<Req, Res> {

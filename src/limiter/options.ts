@@ -5,7 +5,7 @@ import {
   commonOptions,
   openLimiter
 } from '../core/limiter-options.js'
-import { readOptions } from '../core/options.js'
+import { type OptionTable, readOptions } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import type { PolicyOptions } from '../core/policy-options.js'
 import { definePolicies, type PolicyOrLimits, readLimits } from '../core/policy-or-limits.js'
@@ -24,7 +24,7 @@ export interface TierOptions extends LimiterSettings {
 export type LimiterOptions = LimiterSettings & PolicyOrLimits<PolicyOptions>
 
 /** How those are read, whatever the store is. */
-export const limiterOptions = { ...commonOptions, ...remoteLimiterOptions } as const
+export const limiterOptions: OptionTable = { ...commonOptions, ...remoteLimiterOptions }
 
 /**
  * Makes a limiter from its options. If they name no store, its buckets live in `fallback()`.

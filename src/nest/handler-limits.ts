@@ -12,6 +12,7 @@ import { ContextGate, isHttp } from './context-gate.js'
 import { isField } from './graphql.js'
 import type { Message } from './message.js'
 import {
+  globalOf,
   type LimitStage,
   moduleOptions,
   type NestLimit,
@@ -68,7 +69,7 @@ export class HandlerLimits {
       )
     checkNames(options, moduleOptions, 'RateLimitModule')
     const { policies = {}, global: isGlobal, ...own } = options
-    this.isGlobal = moduleOptions.global.read('global', isGlobal)
+    this.isGlobal = globalOf('global', isGlobal)
     this.#options = own as NestLimit
     this.#messages = messages
     this.#label = label

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { badOption, type OptionTable, type TableOf } from '../core/options.js'
-import { oneOf } from '../core/readers.js'
+import type { OptionTable, TableOf } from '../core/options.js'
+import { flag, oneOf } from '../core/readers.js'
 import type { LimitOptions } from '../decorators/limit.js'
 import { namedPolicies } from '../http/named-policies.js'
 import { type GateOptions, gateOptions } from '../http/options.js'
@@ -67,17 +67,14 @@ export type RateLimitModuleOptions<Req = NestRequest, Res = unknown> = NestLimit
 }
 
 /** All options of the module. */
-export const moduleOptions = {
+export const moduleOptions: OptionTable = {
   ...gateOptions,
   ...nestOptions,
   ...namedPolicies,
-  global: {
-    read: (option: string, value: unknown) => {
-      if (value === undefined || typeof value === 'boolean') return value ?? true
-      throw badOption(option, value, 'give true or false')
-    }
-  }
-} as const satisfies OptionTable
+  global: { read: globalOf }
+}
 
-/** The names of the options that only Nest has. */
-export const nestSettingNames = Object.keys(nestOptions)
+/** @throws HeadgateError `HEADGATE_BAD_OPTION` for anything but true, false or undefined, which is true */
+export function globalOf(option: string, value: unknown): boolean {
+  return value === undefined || flag(option, value)
+}
