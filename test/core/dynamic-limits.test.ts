@@ -181,3 +181,15 @@ describe('limits of which one needs more room for every key', () => {
     expect(take([undefined, 8]).tiers[0]).toMatchObject({ allowed: true, remaining: 1, resetMs: 5 })
   })
 })
+
+describe('a log that is empty again', () => {
+  it('is as one that was never used, whatever limit it had', () => {
+    const [used, fresh] = [0, 1].map(() => dynamic({ strategy: 'sliding-log', limit: 1, window: 10 }))
+    used!.take(1000, 'key', 9, 9)
+    for (const { limiter, take } of [used!, fresh!]) {
+      take(2000, 'key', 2, 2)
+      limiter.charge('key', 2, limiter.withLimits([2]))
+    }
+    expect(plain(used!.take(2000, 'key', 1, 9))).toEqual(plain(fresh!.take(2000, 'key', 1, 9)))
+  })
+})

@@ -22,6 +22,8 @@ export const slidingLog: Strategy = {
 
   charge(state, at, rule, now, cost, out) {
     drop(state, at, expired(state, at, rule, now))
+    // An empty log is as one that was never used: its ring is as long as the limit of now.
+    if (state[at + 1] === 0) state[at + 2] = 0
     if (state[at + 2]! < rule.limit) widen(state, at, rule.limit)
     const units = Math.min(cost, rule.limit)
     drop(state, at, Math.max(0, state[at + 1]! + units - state[at + 2]!))

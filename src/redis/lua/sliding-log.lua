@@ -39,6 +39,8 @@ return {
   end,
   charge = function(s, at, r, now, cost)
     drop(s, at, expired(s, at, r, now))
+    -- An empty log is as one that was never used: its ring is as long as the limit of now.
+    if s[at + 1] == 0 then s[at + 2] = 0 end
     if s[at + 2] < r.limit then widen(s, at, r.limit) end
     local units = min(cost, r.limit)
     drop(s, at, max(0, s[at + 1] + units - s[at + 2]))
