@@ -30,6 +30,7 @@ export default defineConfig({
   outputOptions: (options, _, { cjsDts: isTypes }) => ({
     ...options,
     exports: 'named',
+    sourcemap: !isTypes,
     // The package has them.
     sourcemapExcludeSources: true,
     generatedCode: { symbols: false },

@@ -84,7 +84,9 @@ export class DenialMaker<Req, Res> {
     try {
       const value = this.#plan.onLimited!(request, response, record)
       if (!isPromiseLike(value) || value === response) return this.#take(denied, value)
-      return value.then((late) => this.#take(denied, late)).then(undefined, failed)
+      return Promise.resolve(value)
+        .then((late) => this.#take(denied, late))
+        .catch(failed)
     } catch (error) {
       return failed(error)
     }
@@ -104,7 +106,7 @@ export class DenialMaker<Req, Res> {
   #ask(denied: Case<Req, Res>): Outcome | PromiseLike<Outcome> {
     const { message } = this.#plan
     const text: unknown = typeof message === 'function' ? message(denied.request, denied.record) : message
-    if (isPromiseLike(text)) return text.then((late) => this.#told(denied, unstored, late))
+    if (isPromiseLike(text)) return Promise.resolve(text).then((late) => this.#told(denied, unstored, late))
     return this.#told(denied, unstored, text)
   }
 

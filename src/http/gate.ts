@@ -57,7 +57,9 @@ export class Gate<Req, Res> implements Recorder {
     const address = this.#watch === null ? '' : this.#addressOf(host, request, this.#watch)
     const skips = this.#plan.skip === null ? false : this.#plan.skip!(request)
     if (isPromiseLike(skips))
-      return skips.then((late) => (late ? passed : this.#admit(host, request, response, address)))
+      return Promise.resolve(skips).then((late) =>
+        late ? passed : this.#admit(host, request, response, address)
+      )
     return skips ? passed : this.#admit(host, request, response, address)
   }
 
@@ -171,7 +173,9 @@ export class Gate<Req, Res> implements Recorder {
     host.onFinish(response, (status) => {
       try {
         const counts: unknown = this.#plan.counts!(request, response, status)
-        const refunded: unknown = isPromiseLike(counts) ? counts.then(refund) : refund(counts)
+        const refunded: unknown = isPromiseLike(counts)
+          ? Promise.resolve(counts).then(refund)
+          : refund(counts)
         if (isPromiseLike(refunded)) refunded.then(undefined, failed)
       } catch (error) {
         failed(error)

@@ -1,6 +1,6 @@
 import { shown } from '../core/options.js'
 
-/** True for promises and other objects with a `then`. */
+/** True for promises and other objects with a `then`, which need not return anything: wait for them by `Promise.resolve`. */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

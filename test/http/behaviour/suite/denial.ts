@@ -177,6 +177,13 @@ export function denial(framework: Framework): void {
       expect(await answer).toMatchObject({ status: 429, body: 'later' })
     })
 
+    it('may answer through an object with a bare `then`, as query builders are', async () => {
+      // biome-ignore lint/suspicious/noThenProperty: that is what is tested
+      const thenable = { then: (resolve: (value: unknown) => void) => resolve({ error: 'slow down' }) }
+      const answer = await denied({ ...one, onLimited: () => thenable })
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([429, { error: 'slow down' }])
+    })
+
     it('is not called for what is admitted', async () => {
       let calls = 0
       const app = await run({
