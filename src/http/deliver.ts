@@ -1,6 +1,6 @@
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
-import type { DenialResponse, Outcome } from './outcome.js'
+import { type DenialResponse, type Outcome, passed } from './outcome.js'
 import { asError, isPromiseLike } from './promise.js'
 
 /** Ends the gate's part of a request: the framework goes on, or to its error handler. */
@@ -23,14 +23,15 @@ export function takeThrough<Req, Res>(
   let outcome: Outcome | PromiseLike<Outcome>
   try {
     outcome = gate.enter(host, request, response)
-    if (!isPromiseLike(outcome) && outcome.kind === 'denied') sendDenial(host, response, outcome.response)
+    if (outcome !== passed && !isPromiseLike(outcome) && outcome.kind === 'denied')
+      sendDenial(host, response, outcome.response)
   } catch (error) {
     next(asError(error))
     return
   }
   // Not within the `try`: what the framework goes on to may throw, and that is not the gate's.
-  if (isPromiseLike(outcome)) deliverLate(outcome, host, response, next)
-  else if (outcome.kind === 'passed') next()
+  if (outcome === passed) next()
+  else if (isPromiseLike(outcome)) deliverLate(outcome, host, response, next)
   else if (outcome.kind === 'held') hold(host, response, outcome.forMs, next)
 }
 

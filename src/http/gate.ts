@@ -55,7 +55,9 @@ export class Gate<Req, Res> implements Recorder {
     if (isPreflight(host, request)) return this.#passPreflight(host, request)
     // Read first: a client that leaves while something is awaited takes its address along.
     const address = this.#watch === null ? '' : this.#addressOf(host, request, this.#watch)
-    const skips = this.#plan.skip === null ? false : this.#plan.skip!(request)
+    const { skip = null } = this.#plan
+    if (skip === null) return this.#admit(host, request, response, address)
+    const skips = skip(request)
     if (isPromiseLike(skips))
       return Promise.resolve(skips).then((late) =>
         late ? passed : this.#admit(host, request, response, address)

@@ -13,7 +13,8 @@ export interface ExpressRequest extends IncomingMessage {
 export const expressHost: Host<ExpressRequest, ServerResponse> = {
   method: (request) => request.method ?? '',
   header({ headers }, name) {
-    return Object.hasOwn(headers, name) ? headers[name] : undefined
+    const value = headers[name]
+    return value !== undefined && Object.hasOwn(headers, name) ? value : undefined
   },
   socket: (request) => request.socket,
   trust: ({ app }) => trustOf(app),

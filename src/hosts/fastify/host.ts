@@ -6,7 +6,8 @@ import { exactly, isGone, isWhole, lowerCase, trustOf } from './internals.js'
 export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   method: (request) => request.raw.method ?? '',
   header({ headers }, name) {
-    return Object.hasOwn(headers, name) ? headers[name] : undefined
+    const value = headers[name]
+    return value !== undefined && Object.hasOwn(headers, name) ? value : undefined
   },
   socket: (request) => request.raw.socket,
   trust: trustOf,
@@ -17,10 +18,16 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
     request.rateLimit = record
   },
   getHeader: (reply, name) => headerText(reply.getHeader(name)),
+  // A call for each of the four fields of the default style: V8 learns by the call which name it sets, which saves a tenth
+  // of what a limiter adds (bench/http.js).
   setHeaders(reply, names, values) {
     if (reply.raw.headersSent) return
     const lower = lowerCase(names)
-    for (let i = 0; i < lower.length; i++) if (values[i] !== '') reply.header(lower[i]!, values[i]!)
+    if (values[0]) reply.header(lower[0]!, values[0])
+    if (values[1]) reply.header(lower[1]!, values[1])
+    if (values[2]) reply.header(lower[2]!, values[2])
+    if (values[3]) reply.header(lower[3]!, values[3])
+    for (let i = 4; i < lower.length; i++) if (values[i]) reply.header(lower[i]!, values[i])
   },
   removeHeader: (reply, name) => void reply.removeHeader(name),
   // Hijacked, too.
