@@ -49,6 +49,11 @@ describe('what is cited stands in the docs', () => {
     expect(undefinedIn).toEqual([])
   })
 
+  it('and each case is held by a test that names it', () => {
+    const tests = texts.filter(([path]) => path.startsWith('test/')).map(([, text]) => text)
+    expect([...cases].filter((id) => !tests.some((text) => text.includes(id)))).toEqual([])
+  })
+
   it('and each number of a rule is there once', () => {
     expect([...rules].filter((rule) => /^H\d+$/.test(rule))).toEqual(numbered('H', 16))
     expect([...rules].filter((rule) => /^K\d+$/.test(rule))).toEqual(numbered('K', 10))

@@ -111,7 +111,7 @@ describe('the tarball', () => {
     expect(await versionIn('fastify-only', 'fastify')).toBe('5.0.0')
   })
 
-  it('brings no framework along', () => {
+  it('PKG-06: brings no framework along', () => {
     const has = (project: Project, name: string) =>
       existsSync(join(installed.folder, project, 'node_modules', name))
     expect([has('core-only', 'express'), has('core-only', 'fastify')]).toEqual([false, false])
@@ -134,7 +134,8 @@ describe.concurrent('at run time', { timeout }, () => {
     ['core-only', 'shared.mjs'],
     ['core-only', 'no-peers.mjs']
   ]
-  it.each(cases)('works in %s: %s', async (project, name) => {
+  // PKG-06: in `no-peers` and `no-nest` frameworks are missing.
+  it.each(cases)('PKG-01: works in %s: %s', async (project, name) => {
     expect(await runScript(project, name)).toEqual(passed)
   })
 
@@ -167,7 +168,7 @@ describe.concurrent('for TypeScript', { timeout }, () => {
     node16: ['--module', 'node16'],
     nodenext: ['--module', 'nodenext'],
     bundler: ['--module', 'preserve', '--moduleResolution', 'bundler'],
-    // It knows no `exports`. Fastify's own declarations fail under it without esModuleInterop.
+    // PKG-03: it knows no `exports`. Fastify's own declarations fail under it without esModuleInterop.
     classic: ['--module', 'commonjs', '--moduleResolution', 'node10', '--skipLibCheck', 'true']
   } as const
   const checked = ['node16', 'nodenext', 'bundler'] as const
@@ -177,7 +178,8 @@ describe.concurrent('for TypeScript', { timeout }, () => {
   const matrix = ['typescript', 'typescript7'].flatMap((compiler) =>
     types.flatMap((type) => checked.map((name) => [compiler, type, name] as const))
   )
-  it.each(matrix)('finds all types by %s, from %s by %s', async (compiler, type, name) => {
+  // PKG-05: types/fastify.ts also has what must not compile.
+  it.each(matrix)('PKG-01, PKG-02: finds all types by %s, from %s by %s', async (compiler, type, name) => {
     const flags = [...resolutions[name], '--noEmit', ...sources]
     expect(await compile('current', type, flags, compiler)).toEqual(passed)
   })

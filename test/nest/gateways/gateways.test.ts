@@ -124,7 +124,7 @@ describe.each(kinds)('gateways on $library over $platform', (kind) => {
     expect(await events(client, 'plain', 6)).toEqual(Array(6).fill('echo'))
   })
 
-  it('tells the client of a denial, keeps the connection, and admits after the wait', async () => {
+  it('NST-04: tells the client of a denial, keeps the connection, and admits after the wait', async () => {
     const client = await (await serve({ gateways: [Mixed], options })).connect()
     expect(await events(client, 'marked', 3)).toEqual(['echo', 'echo', 'echo'])
     const denied = await client.ask('marked')

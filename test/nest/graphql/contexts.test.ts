@@ -64,7 +64,7 @@ describe.each(drivers)('the context of GraphQL on %s', (driver) => {
     }
   })
 
-  it('leaves headers out where the context has no response', async () => {
+  it('NST-02: leaves headers out where the context has no response', async () => {
     const context = isOverFastify(driver)
       ? (req: unknown) => ({ req, tenant: 'a' })
       : ({ req }: { req: unknown }) => ({ req, tenant: 'a' })

@@ -183,7 +183,7 @@ describe.each(drivers)('subscriptions on %s', (driver) => {
     expect(failures).toEqual([0, 1, 0])
   })
 
-  it('never crashes where the context tells nothing', async () => {
+  it('NST-04: never crashes where the context tells nothing', async () => {
     const server = await serve({}, { context: () => ({ req: {} }) })
     const outcomes = await subscribe(server, ['ticks', 'ticks', 'ticks'])
     expect(outcomes.map(({ errors }) => errors.length)).toEqual([0, 0, 1])

@@ -34,7 +34,8 @@ describe.skipIf(servers === null)('counted here while Redis fails', () => {
     await until('the store decides', isBack)
   }
 
-  it('half of each of two tiers is admitted, and charged afterwards in each', async () => {
+  // The two units that Redis has charged before take nothing of the half.
+  it('STO-09: half of each of two tiers is admitted, and charged afterwards in each', async () => {
     const prefix = freshPrefix()
     const limits = [
       { name: 'burst', limit: 40, window: '1h' },
