@@ -7,7 +7,7 @@ export const errorCodes = {
   HEADGATE_UNKNOWN_STRATEGY: 'No strategy of that name is built in or defined.',
   HEADGATE_STRATEGY_EXISTS: 'A strategy of that name is already defined.',
   HEADGATE_UNKNOWN_POLICY: 'A route or handler names a policy that the plugin or module was not given.',
-  HEADGATE_POLICY_CLASH: 'Two policies share one name but not one rule.',
+  HEADGATE_POLICY_CLASH: 'Two policies have the same name but different rules.',
   HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',
   HEADGATE_BAD_COST: 'A cost is not a positive integer.',
   HEADGATE_BAD_LIMIT: 'A limit or window function returned something that is not one.',
