@@ -2,3 +2,5 @@ const { createLimiter, defineStrategy, guard, HeadgateError, memoryStore, toHead
 const { checkCore } = require('./checks.cjs')
 
 checkCore({ createLimiter, defineStrategy, guard, HeadgateError, memoryStore, toHeaders })
+
+for (const entry of ['http', 'redis', 'remote', 'shared']) require(`headgate/${entry}`)
