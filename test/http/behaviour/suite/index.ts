@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import { describeBeyondHost } from '../extent.js'
 import type { Framework } from '../harness.js'
 import { denial } from './denial.js'
 import { errors } from './errors.js'
@@ -16,5 +17,5 @@ export function behaviour(framework: Framework): void {
   describe(`${framework.name}: options`, () => options(framework))
   describe(`${framework.name}: errors`, () => errors(framework))
   describe(`${framework.name}: lifecycle`, () => lifecycle(framework))
-  describe(`${framework.name}: hostile addresses`, () => hostileAddresses(framework))
+  describeBeyondHost(framework, `${framework.name}: hostile addresses`, () => hostileAddresses(framework))
 }
