@@ -54,7 +54,7 @@ assert.equal(asModule.createLimiter(shared).consume('a').allowed, true)
 assert.equal(asCommonJS.createLimiter(shared).consume('a').allowed, false)
 
 // The face of an entry for ES modules has all that its CommonJS has.
-for (const path of ['', '/express', '/fastify', '/redis', '/shared'])
+for (const path of ['', '/express', '/fastify', '/redis', '/remote', '/shared'])
   assert.deepEqual({ ...(await import(`headgate${path}`)) }, { ...require(`headgate${path}`) }, path)
 
 assert.equal(require('headgate/express').rateLimit, rateLimit)
