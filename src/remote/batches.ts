@@ -1,10 +1,13 @@
 import type { Verdict } from '../core/verdict.js'
 import type { Request, Runner } from './backend.js'
+import { checkedVerdicts, promised } from './contract.js'
 import type { Deadline } from './deadline.js'
 import type { Location } from './executor.js'
-import type { Node, Nodes } from './nodes.js'
+import type { Node } from './nodes.js'
 
 interface Pending {
+  /** Where the shard is, as it was found last. */
+  node: Node
   readonly requests: Request[]
   readonly resolves: ((verdict: Verdict | undefined) => void)[]
   readonly rejects: ((error: unknown) => void)[]
@@ -15,13 +18,11 @@ interface Pending {
  * asked for.
  */
 export class Batches {
-  readonly #nodes: Nodes
   readonly #deadline: Deadline
   #waiting = new Map<Runner, Map<number, Pending>>()
   #isScheduled = false
 
-  constructor(nodes: Nodes, deadline: Deadline) {
-    this.#nodes = nodes
+  constructor(deadline: Deadline) {
     this.#deadline = deadline
   }
 
@@ -30,13 +31,14 @@ export class Batches {
     return new Promise((resolve, reject) => {
       const { runner } = request.rules
       const shards = entry(this.#waiting, runner, () => new Map<number, Pending>())
-      const batch = entry(shards, shard, (): Pending => ({ requests: [], resolves: [], rejects: [] }))
+      const batch = entry(shards, shard, (): Pending => ({ node, requests: [], resolves: [], rejects: [] }))
+      batch.node = node
       batch.requests.push(request)
       batch.resolves.push(resolve)
       batch.rejects.push(reject)
       if (batch.requests.length === runner.most) {
         shards.delete(shard)
-        this.#send(node, runner, batch)
+        this.#send(runner, batch)
       } else if (!this.#isScheduled) {
         this.#isScheduled = true
         setImmediate(() => this.#flush())
@@ -48,13 +50,14 @@ export class Batches {
     const waiting = this.#waiting
     this.#waiting = new Map()
     this.#isScheduled = false
-    for (const [runner, shards] of waiting)
-      for (const [shard, batch] of shards) this.#send(this.#nodes.of(shard), runner, batch)
+    for (const [runner, shards] of waiting) for (const batch of shards.values()) this.#send(runner, batch)
   }
 
-  async #send(node: Node, runner: Runner, { requests, resolves, rejects }: Pending): Promise<void> {
+  async #send(runner: Runner, { node, requests, resolves, rejects }: Pending): Promise<void> {
     try {
-      const verdicts = await this.#deadline.call(node, (call) => runner.run(requests, call))
+      const verdicts = await this.#deadline.call(node, async (call) =>
+        checkedVerdicts(await promised('run', runner.run(requests, call)), requests)
+      )
       for (const [i, resolve] of resolves.entries()) resolve(verdicts[i])
     } catch (error) {
       for (const reject of rejects) reject(error)

@@ -69,7 +69,8 @@ export class RemoteBuckets implements AsyncBuckets {
     const { localCounting, locate } = this.#parts
     let due: Promise<void>[] = []
     for (const used of localCounting.used()) {
-      if (locate(used.key).node.breaker.isOpen) continue
+      const { node, failure } = locate(used.key)
+      if (failure !== null || node.breaker.isOpen) continue
       due.push(this.#repay(used))
       if (due.length < repaidAtOnce) continue
       await Promise.all(due)
@@ -164,7 +165,7 @@ export class RemoteBuckets implements AsyncBuckets {
     const location = locate(key)
     const { breaker } = location.node
     const decideHere = () => localCounting.decide(action, key, operation.cost, policies, breaker.waitMs)
-    if (!breaker.admits()) return decideHere()
+    if (location.failure !== null || !breaker.admits()) return decideHere()
     if (operation.kind === 'charge') denyCache?.delete(key)
     if (operation.kind !== 'peek') this.#withdraw(key, location)
     return executor.execute(key, location, operation, policies).then(
@@ -206,6 +207,7 @@ export class RemoteBuckets implements AsyncBuckets {
   async #change(key: string, operation: Changed, policies = this.#parts.policies): Promise<void> {
     const { executor, name, locate } = this.#parts
     const location = locate(key)
+    if (location.failure !== null) throw location.failure
     const { breaker } = location.node
     if (!breaker.admits())
       throw new HeadgateError(

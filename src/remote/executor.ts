@@ -1,3 +1,4 @@
+import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Node } from './nodes.js'
@@ -7,6 +8,8 @@ import type { Operation } from './operation.js'
 export interface Location {
   readonly node: Node
   readonly shard: number
+  /** Why nobody knows where it is; null if it was found. */
+  readonly failure: HeadgateError | null
 }
 
 /** How the operations of one limiter are carried out. */

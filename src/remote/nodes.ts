@@ -1,6 +1,9 @@
 import type { HeadgateError } from '../core/errors.js'
 import type { Backend } from './backend.js'
 import { Breaker, type BreakerSettings } from './breaker.js'
+import { checkedLabel, checkedShard } from './contract.js'
+import type { Location } from './executor.js'
+import { failureOf, reasonOf } from './failure.js'
 
 /** Settings of `Nodes`. */
 export interface NodeSettings {
@@ -33,12 +36,15 @@ export class Nodes {
   readonly #settings: NodeSettings
   readonly #nodes = new Map<string, Node>()
   readonly #failing = new Set<Node>()
+  /** Stands in for the nodes of keys that the backend cannot locate. */
+  readonly #unknown: Node
   /** When failing nodes are reviewed again, on the monotonic clock. */
   #reviewAt = 0
 
   constructor(backend: Backend, settings: NodeSettings) {
     this.#backend = backend
     this.#settings = settings
+    this.#unknown = new Node('', settings.breaker)
   }
 
   /** True while no node is known to fail. */
@@ -47,10 +53,24 @@ export class Nodes {
     return this.#failing.size === 0
   }
 
-  /** The node that serves a shard. */
-  of(shard: number): Node {
+  /** Where a key is, as the backend says. If it cannot tell, that is a failure, which a breaker of its own counts. */
+  locate(key: string): Location {
     if (this.#failing.size > 0 && performance.now() >= this.#reviewAt) this.#review()
-    const label = this.#backend.nodeOf(shard)
+    let shard = 0
+    let label: string
+    try {
+      shard = checkedShard(this.#backend.shardOf(key))
+      label = checkedLabel(this.#backend.nodeOf(shard))
+    } catch (error) {
+      const failure = failureOf(this.#backend.name, error)
+      this.fail(this.#unknown, failure)
+      return { node: this.#unknown, shard, failure }
+    }
+    if (this.#unknown.breaker.hasFailed) this.succeed(this.#unknown)
+    return { node: this.#named(label), shard, failure: null }
+  }
+
+  #named(label: string): Node {
     let node = this.#nodes.get(label)
     if (node === undefined) {
       node = new Node(label, this.#settings.breaker)
@@ -74,13 +94,22 @@ export class Nodes {
   /** Forgets failing nodes that no longer serve anything: after a failover, nothing is sent to them any more. */
   #review(): void {
     this.#reviewAt = performance.now() + this.#settings.breaker.cooldownMs
-    if (this.#backend.nodes === undefined) return
-    const serving = new Set(this.#backend.nodes())
-    const gone = [...this.#failing].filter(({ label }) => !serving.has(label))
+    const serving = this.#serving()
+    if (serving === null) return
+    const gone = [...this.#failing].filter((node) => node !== this.#unknown && !serving.has(node.label))
     if (gone.length === 0) return
     for (const { label } of gone) this.#nodes.delete(label)
     this.#prune((node) => gone.includes(node))
     this.#settings.onRecovery()
+  }
+
+  /** The labels of all nodes that serve anything; null if the backend cannot tell. */
+  #serving(): Set<string> | null {
+    try {
+      return this.#backend.nodes === undefined ? null : new Set(this.#backend.nodes())
+    } catch {
+      return null
+    }
   }
 
   #prune(isDone: (node: Node) => boolean): void {
@@ -93,7 +122,7 @@ export class Nodes {
     try {
       this.#settings.onChange(error)
     } catch (thrown) {
-      process.emitWarning(`\`onStateChange\` failed: ${thrown}`, {
+      process.emitWarning(`\`onStateChange\` failed: ${reasonOf(thrown)}`, {
         type: 'HeadgateWarning',
         code: 'HEADGATE_LISTENER_FAILED'
       })

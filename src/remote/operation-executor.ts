@@ -3,6 +3,8 @@ import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Operating, Rules } from './backend.js'
 import type { Batches } from './batches.js'
+import { checkedRules, openedRules } from './contract.js'
+import type { Deadline } from './deadline.js'
 import type { Executor, Location } from './executor.js'
 import type { Operation } from './operation.js'
 
@@ -12,18 +14,21 @@ const mostRules = 1000
 /** Has a backend run the operations of one limiter, together with others of the same turn. */
 export class OperationExecutor implements Executor {
   readonly #batches: Batches
+  readonly #deadline: Deadline
   readonly #backend: Operating
   readonly #own: readonly Policy[]
   readonly #lowest: LowestLimits
-  #ownRules: Rules
+  /** Null if they are to be made anew. */
+  #ownRules: Rules | null
   readonly #variants = new Map<string, Rules>()
 
-  constructor(batches: Batches, backend: Operating, policies: readonly Policy[]) {
+  constructor(batches: Batches, deadline: Deadline, backend: Operating, policies: readonly Policy[]) {
     this.#batches = batches
+    this.#deadline = deadline
     this.#backend = backend
     this.#own = policies
     this.#lowest = new LowestLimits(policies)
-    this.#ownRules = backend.rulesFor(policies, null)
+    this.#ownRules = openedRules(backend.rulesFor(policies, null))
   }
 
   execute(
@@ -32,13 +37,24 @@ export class OperationExecutor implements Executor {
     operation: Operation,
     policies: readonly Policy[]
   ): Promise<Verdict | undefined> {
+    let rules: Rules
+    try {
+      rules = this.#rulesFor(operation, policies)
+    } catch (error) {
+      return Promise.reject(this.#deadline.count(location.node, error))
+    }
+    return this.#batches.add(location, { key, operation, rules })
+  }
+
+  #rulesFor(operation: Operation, policies: readonly Policy[]): Rules {
     // What may be charged is told beforehand: the backend must know then for how long it is owed.
     if (mayCharge(operation) && this.#lowest.see(policies)) {
       this.#variants.clear()
-      this.#ownRules = this.#backend.rulesFor(this.#own, this.#lowestBeside(this.#own))
+      this.#ownRules = null
     }
-    const rules = policies === this.#own ? this.#ownRules : this.#variant(policies)
-    return this.#batches.add(location, { key, operation, rules })
+    if (policies !== this.#own) return this.#variant(policies)
+    this.#ownRules ??= this.#made(policies)
+    return this.#ownRules
   }
 
   #variant(policies: readonly Policy[]): Rules {
@@ -46,10 +62,14 @@ export class OperationExecutor implements Executor {
     let rules = this.#variants.get(limits)
     if (rules === undefined) {
       if (this.#variants.size >= mostRules) this.#variants.clear()
-      rules = this.#backend.rulesFor(policies, this.#lowestBeside(policies))
+      rules = this.#made(policies)
       this.#variants.set(limits, rules)
     }
     return rules
+  }
+
+  #made(policies: readonly Policy[]): Rules {
+    return checkedRules(this.#backend.rulesFor(policies, this.#lowestBeside(policies)))
   }
 
   #lowestBeside(policies: readonly Policy[]): readonly Policy[] | null {

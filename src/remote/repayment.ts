@@ -1,4 +1,3 @@
-import { HeadgateError } from '../core/errors.js'
 import type { RemoteBuckets } from './buckets.js'
 
 /** Has all limiters of a store repay what they counted during an outage. */
@@ -19,10 +18,7 @@ export class Repayment {
     this.#isRunning = true
     while (this.#isToRun) {
       this.#isToRun = false
-      for (const buckets of this.#all)
-        await buckets.repay().catch((error: unknown) => {
-          if (!(error instanceof HeadgateError)) throw error
-        })
+      for (const buckets of this.#all) await buckets.repay().catch(() => {})
     }
     this.#isRunning = false
   }

@@ -3,9 +3,10 @@ import { type Identity, Names } from '../core/names.js'
 import type { Backend } from './backend.js'
 import { Batches } from './batches.js'
 import { RemoteBuckets } from './buckets.js'
+import { checkBackend, checkForm } from './contract.js'
 import { Deadline } from './deadline.js'
 import { DenyCache } from './deny-cache.js'
-import type { Executor, Location } from './executor.js'
+import type { Executor } from './executor.js'
 import { Leases } from './leases.js'
 import type { ReadRemoteLimiterSettings } from './limiter-options.js'
 import { LocalCounting } from './local-counting.js'
@@ -41,7 +42,9 @@ export interface RemoteStore extends AsyncStore {
  */
 export function remoteStore(backend: Backend, options: RemoteStoreOptions = {}): RemoteStore {
   checkStoreOptions(options, remoteStoreOptionNames, 'remoteStore', "{ deadline: '100ms' }")
-  return new BackendStore(backend, readOptions(options))
+  const settings = readOptions(options)
+  checkBackend(backend)
+  return new BackendStore(backend, settings)
 }
 
 class BackendStore implements RemoteStore {
@@ -71,7 +74,7 @@ class BackendStore implements RemoteStore {
       deadlineMs,
       isOutage: (error) => backend.isOutage?.(error) ?? true
     })
-    this.#batches = new Batches(this.#nodes, this.#deadline)
+    this.#batches = new Batches(this.#deadline)
   }
 
   get isAvailable(): boolean {
@@ -94,7 +97,7 @@ class BackendStore implements RemoteStore {
     const buckets: RemoteBuckets = new RemoteBuckets({
       policies,
       name: this.#backend.name,
-      locate: (key) => this.#locate(key),
+      locate: (key) => this.#nodes.locate(key),
       executor: this.#executorFor(name, options),
       localCounting: new LocalCounting({
         policies,
@@ -113,16 +116,12 @@ class BackendStore implements RemoteStore {
     return buckets
   }
 
-  #locate(key: string): Location {
-    const shard = this.#backend.shardOf(key)
-    return { node: this.#nodes.of(shard), shard }
-  }
-
   #executorFor(name: string, { policies, countDenied, blockMs }: AsyncBucketsOptions): Executor {
     const terms = { name, policies, countDenied, blockMs }
     const opened = this.#backend.open(terms)
+    checkForm(opened)
     return 'rulesFor' in opened
-      ? new OperationExecutor(this.#batches, opened, policies)
+      ? new OperationExecutor(this.#batches, this.#deadline, opened, policies)
       : new StateExecutor(this.#deadline, opened, terms)
   }
 
