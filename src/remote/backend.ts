@@ -27,8 +27,8 @@ export interface Backend {
   open(limiter: LimiterTerms): Operating | Locking | Swapping
   /**
    * False for errors that say nothing about the health of the node, such as a conflict of transactions: the breaker
-   * does not count them. If left out, whatever a call rejects with is an outage. What `decide` throws never is: it is
-   * an error of the user's strategy, and reaches the caller as it is.
+   * does not count them. If left out, or if it throws, whatever a call rejects with or throws is an outage. It is not
+   * asked about calls that are late, or answered with what this contract does not have: those are failures of the node.
    */
   isOutage?(error: unknown): boolean
   /** Frees what the backend holds for the store. The client is the user's. */
@@ -61,7 +61,10 @@ export interface Call {
   waitsForConnection: boolean
   /** Called if it is given up. */
   onGivenUp: (() => void) | null
-  /** To be told the backend's time, ms, as soon as an answer brings it. */
+  /**
+   * To be told the backend's time, ms, as soon as an answer brings it. What is no time fails the call: text, a `Date`,
+   * or a number that is not finite or below 0. A fraction is left out. The same holds for all times of a backend.
+   */
   tellTime(now: number): void
 }
 
@@ -96,7 +99,7 @@ export interface Runner {
   readonly most: number
   /**
    * Runs operations on keys of one shard, in this order: all, or none if it rejects.
-   * @returns a verdict for each that is decided, undefined for each other
+   * @returns a verdict for each that is decided, from the source `'store'`, and undefined for each other
    */
   run(requests: readonly Request[], call: Call): Promise<readonly (Verdict | undefined)[]>
 }
@@ -112,8 +115,9 @@ export interface Change {
 }
 
 /**
- * Decides on a key's state.
- * @param text what the key holds, empty if nothing
+ * Decides on a key's state, for all operations on the key that wait. An error of the user's strategy is no concern of
+ * the backend: it reaches the caller, and changes nothing.
+ * @param text what the key holds, as it was written; empty if nothing
  * @param now the backend's time, ms
  * @returns null if nothing changes
  */
@@ -123,7 +127,7 @@ export type Decide = (text: string, now: number) => Change | null
 export interface Locking {
   /**
    * Locks a key, reads it, calls `decide`, writes what that returns, and unlocks the key: as one transaction. If
-   * `decide` throws, nothing is written, and `update` rejects.
+   * `decide` throws, nothing is written, and `update` rejects: the call was given up, or `text` or `now` is none.
    */
   update(key: string, decide: Decide, call: Call): Promise<void>
 }

@@ -1,9 +1,14 @@
 import { Bucket } from '../core/bucket.js'
 import { SteadyTime } from '../core/clock.js'
+import { shown } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import { type Action, type ActionKind, charge, peek, type Verdict } from '../core/verdict.js'
 import type { Change, LimiterTerms } from './backend.js'
+import { Breach } from './failure.js'
 import { type Changed, isDecided, type Operation } from './operation.js'
+
+/** What came of one operation: a verdict if it is decided, or what the user's strategy threw. */
+export type Outcome = { readonly verdict: Verdict | undefined } | { readonly error: unknown }
 
 /** Numbers of a tier before its strategy's: the clock's last time, and how far steady time is ahead of it. */
 const timeNumbers = 2
@@ -21,7 +26,6 @@ export class KeyState {
   #now = 0
   #blockedMs = 0
   #isChanged = false
-  #isForgotten = false
 
   constructor({ policies, countDenied, blockMs }: LimiterTerms) {
     this.#own = policies
@@ -30,20 +34,36 @@ export class KeyState {
     this.#actions = { peek, charge, take, lease: { ...take, kind: 'lease' } }
   }
 
-  /** Takes up a key under these policies, as its text has it. */
+  /**
+   * Takes up a key under these policies, as its text has it.
+   * @throws Breach for a text that is not as it was written: as a new key, it would have its limit anew
+   */
   read(text: string, now: number, policies: readonly Policy[]): void {
-    const parts = text === '' ? [] : text.split(';').map(numbersOf)
+    const tiers = this.#own.length
+    const parts = text === '' ? [] : partsOf(text, tiers)
     const held = this.#own.map((_, i) => parts[i] ?? [])
     this.#now = now
     this.#isChanged = false
-    this.#isForgotten = false
     this.#open(held, policies)
     this.#readTime(held)
-    this.#readBlock(parts[held.length] ?? [])
+    this.#readBlock(parts[tiers] ?? [])
   }
 
-  /** Does something to the key, and answers if it is something that is decided. */
-  perform(operation: Operation): Verdict | undefined {
+  /** Does something to the key. If the user's strategy throws, the key is as it was. */
+  perform(operation: Operation): Outcome {
+    const numbers = this.#numbers.slice()
+    const [blockedMs, isChanged] = [this.#blockedMs, this.#isChanged]
+    try {
+      return { verdict: this.#perform(operation) }
+    } catch (error) {
+      this.#numbers.set(numbers)
+      this.#blockedMs = blockedMs
+      this.#isChanged = isChanged
+      return { error }
+    }
+  }
+
+  #perform(operation: Operation): Verdict | undefined {
     if (!isDecided(operation)) return this.#change(operation)
     const { kind, cost } = operation
     const bucket = this.#bucket
@@ -61,7 +81,6 @@ export class KeyState {
   /** What the key is to hold from now on; null if nothing has changed. */
   get change(): Change | null {
     if (!this.#isChanged) return null
-    if (this.#isForgotten) return { text: '', lifeMs: 0, mayShorten: true }
     const lifeMs = Math.max(this.#blockedMs, this.#bucket.owedMs())
     // Others may know of a lower limit, under which it owes for longer.
     const { lowest, policies } = this.#bucket
@@ -125,9 +144,6 @@ export class KeyState {
         break
       case 'repay':
         this.#bucket.chargeEach(operation.units)
-        break
-      case 'reset':
-        this.#isForgotten = true
     }
   }
 
@@ -137,6 +153,27 @@ export class KeyState {
   }
 }
 
-function numbersOf(text: string): number[] {
-  return text === '' ? [] : text.split(' ').map(Number)
+/** The numbers of each tier, then those of a block. */
+function partsOf(text: string, tiers: number): number[][] {
+  const parts = text.split(';').map((part) => (part === '' ? [] : part.split(' ').map(numberOf)))
+  const block = parts[tiers]
+  const isWhole =
+    parts.length === tiers + 1 &&
+    parts.every((numbers, i) => i === tiers || numbers.length >= timeNumbers) &&
+    (block!.length === 0 || block!.length === 2)
+  if (!isWhole) throw damage(text)
+  return parts
+
+  function numberOf(word: string): number {
+    const number = Number(word)
+    if (String(number) !== word) throw damage(text)
+    return number
+  }
+}
+
+function damage(text: string): Breach {
+  return new Breach(
+    `the state of a key is ${shown(text)}, which was never written: \`reset\` forgets it`,
+    false
+  )
 }

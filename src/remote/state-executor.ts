@@ -1,11 +1,13 @@
 import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
-import type { Change, LimiterTerms, Locking, Swapped, Swapping } from './backend.js'
+import type { Call, Change, LimiterTerms, Locking, Swapped, Swapping } from './backend.js'
+import { checkedSwap, instantOf, promised, stateText } from './contract.js'
 import type { Deadline } from './deadline.js'
 import type { Executor, Location } from './executor.js'
-import { KeyState } from './key-state.js'
-import type { Node } from './nodes.js'
+import { Breach } from './failure.js'
+import { Asked, KeyQueue, type Round } from './key-queue.js'
+import { KeyState, type Outcome } from './key-state.js'
 import type { Operation } from './operation.js'
 
 /** How often a key that others change meanwhile is read again. */
@@ -14,31 +16,25 @@ const mostAttempts = 20
 /** What no key holds, so that it is only read. */
 const nothing = '-'
 
-/** One operation on its way. */
-interface Asked {
-  readonly key: string
-  readonly node: Node
-  readonly dueAt: number
-  readonly operation: Operation
-  readonly policies: readonly Policy[]
-}
+/** What a key that was reset is to hold. */
+const forgotten: Change = { text: '', lifeMs: 0, mayShorten: true }
 
 /** What core has made of a key's state. */
 interface Decision {
-  readonly verdict: Verdict | undefined
+  readonly outcomes: ReadonlyMap<Asked, Outcome>
   readonly change: Change | null
 }
 
 /**
- * Carries out operations on what a backend keeps for core to decide on. Operations on one key follow one another, so
- * that only other processes get in the way.
+ * Carries out operations on what a backend keeps for core to decide on. Operations on one key that wait are decided
+ * together, and follow one another, so that only other processes get in the way.
  */
 export class StateExecutor implements Executor {
   readonly #deadline: Deadline
   readonly #backend: Locking | Swapping
   readonly #state: KeyState
-  /** The last operation of each key that is not done yet. */
-  readonly #tails = new Map<string, Promise<unknown>>()
+  /** The keys that something is asked about. */
+  readonly #queues = new Map<string, KeyQueue>()
 
   constructor(deadline: Deadline, backend: Locking | Swapping, terms: LimiterTerms) {
     this.#deadline = deadline
@@ -52,58 +48,76 @@ export class StateExecutor implements Executor {
     operation: Operation,
     policies: readonly Policy[]
   ): Promise<Verdict | undefined> {
-    const asked = { key, node, dueAt: this.#deadline.dueAt(), operation, policies }
-    const backend = this.#backend
-    const run = () => ('update' in backend ? this.#update(backend, asked) : this.#swap(backend, asked))
-    const before = this.#tails.get(key) ?? Promise.resolve()
-    const done = before.then(run, run)
-    this.#tails.set(key, done)
-    const clear = () => {
-      if (this.#tails.get(key) === done) this.#tails.delete(key)
+    const asked = new Asked(node, operation, policies, this.#deadline.dueAt())
+    let queue = this.#queues.get(key)
+    if (queue === undefined) {
+      queue = new KeyQueue(key, this.#deadline)
+      this.#queues.set(key, queue)
+      queueMicrotask(() => this.#work(key))
     }
-    done.then(clear, clear)
-    return done
+    queue.add(asked)
+    return asked.answer
   }
 
-  async #update(backend: Locking, asked: Asked): Promise<Verdict | undefined> {
-    const { key, node, dueAt } = asked
-    let decision: Decision | undefined
-    /** An error of the user's strategy, which is no failure of the store. */
-    let thrown: { readonly error: unknown } | undefined
-    await this.#deadline.call(
-      node,
-      async (call) => {
-        const decide = (text: string, now: number) => {
-          if (call.isOver) throw new Error('the call was given up')
-          call.tellTime(now)
-          try {
-            decision = this.#decide(asked, text, now)
-          } catch (error) {
-            thrown = { error }
-            throw error
-          }
-          return decision.change
+  /** Decides what waits for a key until nothing does. */
+  async #work(key: string): Promise<void> {
+    const queue = this.#queues.get(key)!
+    for (let round = queue.next(); round !== null; round = queue.next()) await this.#answer(round)
+    this.#queues.delete(key)
+  }
+
+  async #answer(round: Round): Promise<void> {
+    const backend = this.#backend
+    try {
+      const outcomes = await ('update' in backend ? this.#update(backend, round) : this.#swap(backend, round))
+      for (const [asked, outcome] of outcomes) asked.settle(outcome)
+    } catch (error) {
+      for (const asked of round.all) asked.reject(error)
+    }
+  }
+
+  #update(backend: Locking, round: Round): Promise<Decision['outcomes']> {
+    return this.#call(round, async (call) => {
+      let decision: Decision | undefined
+      let breach: { readonly error: unknown } | undefined
+      const decide = (text: string, now: number) => {
+        if (call.isOver) throw new Error('the call was given up')
+        decision = undefined
+        breach = undefined
+        try {
+          const instant = instantOf('`now` of `decide`', now)
+          call.tellTime(instant)
+          decision = this.#decide(round, stateText(text), instant)
+        } catch (error) {
+          breach = { error }
+          throw error
         }
-        await backend.update(key, decide, call).catch((error: unknown) => {
-          if (thrown === undefined) throw error
-        })
-      },
-      dueAt
-    )
-    if (thrown !== undefined) throw thrown.error
-    return decision?.verdict
+        return decision.change
+      }
+      try {
+        await promised('update', backend.update(round.key, decide, call))
+      } catch (error) {
+        throw breach === undefined ? error : breach.error
+      }
+      if (breach !== undefined) throw breach.error
+      if (decision === undefined)
+        throw new Breach('`update` did not call `decide`: it must, before it is done')
+      return decision.outcomes
+    })
   }
 
-  async #swap(backend: Swapping, asked: Asked): Promise<Verdict | undefined> {
-    const { key, node, dueAt } = asked
+  async #swap(backend: Swapping, round: Round): Promise<Decision['outcomes']> {
     const swap = (expected: string, change: Change | null): Promise<Swapped> =>
-      this.#deadline.call(node, (call) => backend.swap(key, expected, change, call), dueAt)
+      this.#call(round, async (call) => {
+        const swapped = await promised('swap', backend.swap(round.key, expected, change, call))
+        return checkedSwap(swapped, change !== null)
+      })
     let { text, now } = await swap(nothing, null)
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
-      const { verdict, change } = this.#decide(asked, text, now)
-      if (change === null) return verdict
+      const { outcomes, change } = this.#decide(round, text, now)
+      if (change === null) return outcomes
       const swapped = await swap(text, change)
-      if (swapped.isDone) return verdict
+      if (swapped.isDone) return outcomes
       text = swapped.text
       now = swapped.now
     }
@@ -113,10 +127,65 @@ export class StateExecutor implements Executor {
     )
   }
 
-  #decide({ operation, policies }: Asked, text: string, now: number): Decision {
+  #call<T>({ node, dueAt, judgedAt }: Round, start: (call: Call) => Promise<T>): Promise<T> {
+    return this.#deadline.call(node, start, dueAt, judgedAt)
+  }
+
+  /** What a round makes of a key that holds this text. An error of the user's strategy is its operation's alone. */
+  #decide({ all }: Round, text: string, now: number): Decision {
+    const outcomes = new Map<Asked, Outcome>()
+    const waiting = all.filter(({ isOver }) => !isOver)
+    try {
+      return { outcomes, change: this.#perform(waiting, outcomes, text, now) }
+    } catch (error) {
+      // It cannot tell for how long the key owes.
+      for (const asked of waiting) outcomes.set(asked, { error })
+      return { outcomes, change: null }
+    }
+  }
+
+  #perform(
+    waiting: readonly Asked[],
+    outcomes: Map<Asked, Outcome>,
+    text: string,
+    now: number
+  ): Change | null {
     const state = this.#state
-    state.read(text, now, policies)
-    const verdict = state.perform(operation)
-    return { verdict, change: state.change }
+    /** What was done under the policies before. */
+    let done: Change | null = null
+    let opened: readonly Policy[] | null = null
+    for (const asked of waiting) {
+      const { node, operation, policies } = asked
+      if (operation.kind === 'reset') {
+        done = forgotten
+        opened = null
+        outcomes.set(asked, { verdict: undefined })
+        continue
+      }
+      try {
+        if (policies !== opened) {
+          if (opened !== null) done = after(done, state.change)
+          opened = null
+          state.read(done?.text ?? text, now, policies)
+          opened = policies
+        }
+      } catch (error) {
+        if (!(error instanceof Breach)) throw error
+        outcomes.set(asked, { error: this.#deadline.count(node, error) })
+        continue
+      }
+      outcomes.set(asked, state.perform(operation))
+    }
+    return opened === null ? done : after(done, state.change)
+  }
+}
+
+/** Two changes, one after the other, as one. */
+function after(first: Change | null, second: Change | null): Change | null {
+  if (first === null || second === null || second.mayShorten) return second ?? first
+  return {
+    text: second.text,
+    lifeMs: Math.max(first.lifeMs, second.lifeMs),
+    mayShorten: first.mayShorten
   }
 }

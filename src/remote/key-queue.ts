@@ -1,0 +1,103 @@
+import type { Policy } from '../core/policy.js'
+import type { Verdict } from '../core/verdict.js'
+import type { Deadline } from './deadline.js'
+import type { Outcome } from './key-state.js'
+import type { Node } from './nodes.js'
+import type { Operation } from './operation.js'
+
+/** One operation on a key, from when it is asked for until it is answered. */
+export class Asked {
+  readonly node: Node
+  readonly operation: Operation
+  readonly policies: readonly Policy[]
+  /** When it is given up, on the monotonic clock. */
+  readonly dueAt: number
+  readonly answer: Promise<Verdict | undefined>
+  isOver = false
+  #resolve!: (verdict: Verdict | undefined) => void
+  #reject!: (error: unknown) => void
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(node: Node, operation: Operation, policies: readonly Policy[], dueAt: number) {
+    this.node = node
+    this.operation = operation
+    this.policies = policies
+    this.dueAt = dueAt
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  /** Gives it up when its time is over, if nothing else does. */
+  expire(lateness: () => Error): void {
+    const giveUp = () => setImmediate(() => this.reject(lateness()))
+    this.#timer = setTimeout(giveUp, this.dueAt - performance.now())
+  }
+
+  /** Leaves it to the call that it is part of to give it up. */
+  leaveToCall(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+  }
+
+  settle(outcome: Outcome): void {
+    this.#end()
+    if ('error' in outcome) this.#reject(outcome.error)
+    else this.#resolve(outcome.verdict)
+  }
+
+  reject(error: unknown): void {
+    this.#end()
+    this.#reject(error)
+  }
+
+  #end(): void {
+    this.isOver = true
+    this.leaveToCall()
+  }
+}
+
+/** Operations on one key that are decided in one call, in the order in which they were asked for. */
+export interface Round {
+  readonly key: string
+  readonly all: readonly Asked[]
+  readonly node: Node
+  /** When the last of them is given up, on the monotonic clock. */
+  readonly dueAt: number
+  /** Until when the node may answer before that counts as a failure of the node. */
+  readonly judgedAt: number
+}
+
+/**
+ * The operations on one key that wait. Those that are asked for while others are decided are decided together next, so
+ * that however many they are, none waits for more than two calls.
+ */
+export class KeyQueue {
+  readonly #key: string
+  readonly #deadline: Deadline
+  #waiting: Asked[] = []
+  #isBusy = false
+
+  constructor(key: string, deadline: Deadline) {
+    this.#key = key
+    this.#deadline = deadline
+  }
+
+  add(asked: Asked): void {
+    this.#waiting.push(asked)
+    if (this.#isBusy) asked.expire(() => this.#deadline.lateness())
+  }
+
+  /** What waits now; null once nothing does. */
+  next(): Round | null {
+    const all = this.#waiting.filter(({ isOver }) => !isOver)
+    this.#waiting = []
+    if (all.length === 0) return null
+    const { node, dueAt } = all[all.length - 1]!
+    // What has waited behind its own key says nothing of the node: it has the whole deadline from now.
+    const judgedAt = this.#isBusy ? this.#deadline.dueAt() : dueAt
+    this.#isBusy = true
+    for (const asked of all) if (asked.dueAt === dueAt) asked.leaveToCall()
+    return { key: this.#key, all, node, dueAt, judgedAt }
+  }
+}
