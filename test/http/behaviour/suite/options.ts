@@ -1,3 +1,5 @@
+import { ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../../../src/memory/store.js'
@@ -379,15 +381,17 @@ export function options(framework: Framework): void {
     })
 
     it('a request whose client goes away counts', async () => {
-      const done = gate()
-      let reached = 0
+      const [reached, left, done] = [gate(), gate(), gate()]
       const app = await run({
         global: { limit: 1, ...minute, countOnly: 'failures' },
         routes: [
           {
             path: '/',
-            handler: async () => {
-              reached++
+            handler: async ({ response }) => {
+              const { raw, res } = response as { raw?: ServerResponse; res?: ServerResponse }
+              const wire = raw ?? (res instanceof ServerResponse ? res : (response as ServerResponse))
+              wire.once('close', left.open)
+              reached.open()
               await done.promise
             }
           }
@@ -395,13 +399,12 @@ export function options(framework: Framework): void {
       })
       const opened = app.open()
       opened.answer.catch(() => {})
-      await until(() => reached === 1)
+      await reached.promise
       opened.abort()
-      // The server learns of the abort from its socket: a moment for that.
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await left.promise
       done.open()
-      // A refund that must not come has no event to wait for: a moment in which it could.
-      await new Promise((resolve) => setTimeout(resolve, 2))
+      // A refund that must not come has no event to wait for: turns in which it could.
+      for (let turn = 0; turn < 5; turn++) await setImmediate()
       expect((await app.get()).status).toBe(429)
     })
 
