@@ -18,7 +18,7 @@ import type { Rule, Strategy } from './strategy.js'
 export interface Policy extends Rule {
   readonly name: string
   readonly strategy: Strategy
-  /** How many numbers a key needs under it. */
+  /** How many slots each key needs under it. */
   readonly slots: number
   /**
    * The window, in ms, within which `capacity` units come back: what headers state beside the capacity, so that

@@ -11,7 +11,7 @@ export interface Mark {
   skip?: boolean
 }
 
-/** What a decorator of the standard is told of its target. */
+/** What a standard decorator learns about its target. */
 export interface DecoratorContext {
   readonly kind: string
   readonly name?: string | symbol | undefined

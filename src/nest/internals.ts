@@ -54,7 +54,7 @@ function isClass(metatype: unknown): metatype is Class {
 /**
  * Nest's own marks on what takes part in something else than HTTP. They are constants of its packages that no package
  * exports, and some of the packages may not be there. Since 6.0; those of GraphQL since @nestjs/graphql 6.0.
- * Without one of them a `@Limit` is warned of that Nest calls a guard for.
+ * Without one of them headgate warns about a `@Limit` for which Nest does call a guard.
  */
 export const marks = {
   gateway: 'websockets:is_gateway',

@@ -26,7 +26,7 @@ const Head = { magic: 0, attached: 1, maxKeys: 2, seed: 4, ints: 16 } as const
 
 const headUnits = aligned((Head.ints + regionListInts) / 2)
 
-/** Limiters of two numbers a key that a buffer has room for by default. */
+/** How many limiters with two slots per key a buffer has room for by default. */
 const usualLimiters = 4
 
 /** The least that a buffer has by default, in units: pages that are not used cost nothing. */

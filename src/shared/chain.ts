@@ -126,7 +126,7 @@ export class Chain {
 
   /**
    * Swaps the bucket to a chain without the `old` record, which `before` others precede, and with another one first.
-   * Those that precede are copied, for they lead to what is left out; those behind are shared.
+   * Those that precede it are copied, since they lead to what is left out; those behind it are shared.
    */
   #swap(old: number, before: number, first: number): boolean {
     const records = this.#records

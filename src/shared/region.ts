@@ -25,7 +25,7 @@ export interface Region {
 
 /**
  * Lays out the region of a limiter; the same policies have the same in every thread.
- * @throws HeadgateError `HEADGATE_BAD_OPTION` for a strategy that keeps too many numbers a key
+ * @throws HeadgateError `HEADGATE_BAD_OPTION` for a strategy that needs too many slots per key
  */
 export function regionOf(policies: readonly Policy[], maxKeys: number, begin: number): Region {
   const slots = policies.map(slotsOf)

@@ -85,7 +85,7 @@ export function trustSetting(app: FastifyInstance): unknown {
  * True where a number as `trustProxy` counts hops, and so trusts whoever connects.
  *
  * Relies on Fastify trusting nobody by a number since 5.12.1.
- * Should it count hops again, requests that show it are warned of as `HEADGATE_TRUST_BY_COUNT`.
+ * Should it count hops again, `HEADGATE_TRUST_BY_COUNT` says so at the first request that shows it.
  */
 export function countsHops({ version }: FastifyInstance): boolean {
   return version.localeCompare('5.12.1', 'en', { numeric: true }) < 0
