@@ -8,7 +8,12 @@ const packaging = 'test/packaging/**/*.test.ts'
 /** Those of Redis that no neighbour can make late: their stores have a deadline of seconds, and no server fails. */
 const patientRedis = 'test/redis/{behaviour-*,custom,differential,lease-bound,store-suite,vectors}.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
-const timed = ['test/shared/killed.test.ts', 'test/shared/threads.test.ts', 'test/memory/memory.test.ts']
+const timed = [
+  'test/http/linear-time.test.ts',
+  'test/memory/memory.test.ts',
+  'test/shared/killed.test.ts',
+  'test/shared/threads.test.ts'
+]
 
 /** `--mode all` is the long form of the tests. */
 export default defineConfig(({ mode }) => ({

@@ -54,10 +54,10 @@ describe('unknown names', () => {
   })
 
   it('may be as long as they like', () => {
-    const start = performance.now()
+    const start = process.cpuUsage()
     expect(make({ ...good, ['x'.repeat(1_000_000)]: 1 })).toThrow(naming('HEADGATE_UNKNOWN_OPTION'))
     expect(make({ ...good, strategy: 'y'.repeat(1_000_000) })).toThrow(naming('HEADGATE_UNKNOWN_STRATEGY'))
-    expect(performance.now() - start).toBeLessThan(1000)
+    expect(process.cpuUsage(start).user).toBeLessThan(1_000_000)
     expect(nearest('limitt', ['limit', 'window'])).toBe('limit')
     expect(() => checkNames({ a: 1 }, ['a'], 'x')).not.toThrow()
   })

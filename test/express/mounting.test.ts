@@ -334,7 +334,7 @@ describe.each(['express4', 'express5'] as const)('%s', (name) => {
           const from = performance.now()
           const answer = await client.get()
           expect([answer.status, answer.body]).toEqual([500, 'mine'])
-          expect(performance.now() - from).toBeLessThan(1000)
+          expect(performance.now() - from).toBeLessThan(10_000)
         }
       })
       expect(unhandled).toEqual([])

@@ -348,43 +348,4 @@ describe('hostile fields', () => {
       { numRuns: 10_000 }
     )
   })
-
-  it('reads 64 KiB in linear time', () => {
-    const parts = [
-      ',',
-      ', ',
-      ' ',
-      '\t',
-      'a',
-      '1',
-      ':',
-      '::',
-      '[',
-      '%',
-      '"',
-      '\\',
-      'for=',
-      'for=1.1.1.1,',
-      'for="',
-      ';',
-      'a=b;'
-    ]
-    const values = [...parts, '::1%', '1.1.1.1:_', 'for="\\'].map((part) => part.repeat(65_536 / part.length))
-    values.push(
-      `for="${'\\a'.repeat(32_768)}`,
-      `for="${'a'.repeat(65_536)}"`,
-      `1.1.1.1:_${'a'.repeat(65_536)}\n`
-    )
-    values.push(Array.from({ length: 8_192 }, (_, at) => `p${at}=1`).join(';'), `1::${'%'.repeat(65_536)} `)
-    for (const value of values) {
-      const started = performance.now()
-      for (const from of ['x-forwarded-for', 'forwarded'] as const) {
-        for (const text of [value, `${value},${from === 'forwarded' ? 'for=' : ''}203.0.113.7`]) {
-          const address = clientAddress(tcp('127.0.0.1'), text, from, loopback)
-          expect(canonicalAddress(address)).toBe(address)
-        }
-      }
-      expect(performance.now() - started).toBeLessThan(200)
-    }
-  })
 })

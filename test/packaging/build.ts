@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { outputOf } from './run.js'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -24,9 +25,37 @@ export async function buildCopy(folder: string): Promise<void> {
   await cp(root, folder, { recursive: true, filter: (path) => !left.includes(basename(path)) })
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   const built = join(builds, await digestOf(folder))
-  if (existsSync(built)) return cp(built, join(folder, 'dist'), { recursive: true })
-  await outputOf('npm', ['run', 'build'], folder)
-  await keep(join(folder, 'dist'), built)
+  await mkdir(builds, { recursive: true })
+  const unlock = await lock(`${built}.lock`)
+  try {
+    if (existsSync(built)) return await cp(built, join(folder, 'dist'), { recursive: true })
+    await outputOf('npm', ['run', 'build'], folder)
+    await keep(join(folder, 'dist'), built)
+  } finally {
+    await unlock()
+  }
+}
+
+/** Waits until no other process that is alive holds a lock, and takes it. */
+async function lock(path: string): Promise<() => Promise<void>> {
+  for (;;) {
+    try {
+      await writeFile(path, String(process.pid), { flag: 'wx' })
+      return () => rm(path, { force: true })
+    } catch {
+      const holder = Number(await readFile(path, 'utf8').catch(() => ''))
+      if (holder > 0 && !isAlive(holder)) await rm(path, { force: true })
+      else await setTimeout(100)
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }
 
 async function digestOf(folder: string): Promise<string> {
@@ -48,12 +77,11 @@ async function filesOf(folder: string, path: string): Promise<readonly string[]>
     .sort()
 }
 
-/** Keeps a build whole or not at all. The first of those that are made at once stays. */
+/** Keeps a build whole or not at all. */
 async function keep(dist: string, built: string): Promise<void> {
-  await mkdir(builds, { recursive: true })
   const copy = await mkdtemp(join(builds, 'copy-'))
   await cp(dist, copy, { recursive: true })
-  await rename(copy, built).catch(() => rm(copy, { recursive: true }))
+  await rename(copy, built)
 }
 
 /** The manifest of this package, or of one that is installed beside it. */

@@ -50,7 +50,7 @@ function shown(thrown: unknown): string {
 
 /** An answer, or status 0 where there is none in time. */
 async function answered(answer: Promise<Answer>): Promise<Pick<Answer, 'status'>> {
-  const found = await within(answer, 500)
+  const found = await within(answer, 10_000)
   return found === 'pending' ? { status: 0 } : found
 }
 

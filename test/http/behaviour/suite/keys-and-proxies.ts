@@ -628,7 +628,7 @@ export function keysAndProxies(framework: Framework): void {
       await new Promise((resolve) => setTimeout(resolve, 15))
       proceed()
       // No event tells that a request whose client is gone was taken on: a moment for it to be.
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await new Promise((resolve) => setTimeout(resolve, 50))
       expect(keys).not.toContain('unknown')
       expect((await app.get()).headers['ratelimit-remaining']).toBe(keys.length === 0 ? '4' : '3')
     })

@@ -13,4 +13,4 @@ const answers = {
 
 test('an application is limited on both platforms', async () => {
   expect(await seen()).toEqual({ hasOneError: true, express: answers, fastify: answers })
-})
+}, 120_000)
