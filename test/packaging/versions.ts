@@ -28,6 +28,6 @@ export const projects = {
 
 /** What compiles and tests them. */
 export const tools: Beside = {
-  [here]: ['@types/node', 'typescript', 'vitest'],
-  [installed]: ['@swc/jest', '@types/jest', 'jest', 'ts-jest', 'typescript7']
+  [here]: ['@types/node', 'typescript', 'typescript7', 'vitest'],
+  [installed]: ['@swc/jest', '@types/jest', 'jest', 'ts-jest']
 }
