@@ -84,6 +84,25 @@ describe('the example of docs/threads.md', { timeout }, () => {
   })
 })
 
+describe('the example of docs/proxies.md', { timeout }, () => {
+  it('tells the clients of a Unix socket apart', () => {
+    const check = `
+      import { createServer, get } from 'node:http'
+      import { tmpdir } from 'node:os'
+      app.get('/', (request, response) => response.json(request.rateLimit.key))
+      const socketPath = tmpdir() + '/headgate-nginx-' + process.pid + '.sock'
+      const server = createServer(app).listen(socketPath)
+      await new Promise((resolve) => server.once('listening', resolve))
+      const key = (forwarded) => new Promise((resolve) => {
+        const headers = { 'x-forwarded-for': forwarded }
+        get({ socketPath, headers, agent: false }, (response) => response.on('data', (data) => resolve(JSON.parse(data))))
+      })
+      console.log(JSON.stringify([await key('203.0.113.7'), await key('192.0.2.1, 203.0.113.8')]))
+      server.close()`
+    expect(run('nginx', check)).toEqual(['203.0.113.7', '203.0.113.8'])
+  })
+})
+
 describe('the example of docs/remote.md', { timeout }, () => {
   it('counts in a store of your own', () => {
     const check = `

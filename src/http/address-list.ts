@@ -16,8 +16,8 @@ const namedRanges: Readonly<Record<string, readonly string[]>> = {
 /**
  * Compiles a list into a matcher over canonical addresses, to be asked before grouping. An entry is an IPv4 or IPv6
  * address; a range in CIDR notation, for IPv4 also with a netmask (`10.0.0.0/255.0.0.0`); one of the names `loopback`,
- * `linklocal` and `uniquelocal`; or `unix`, a peer on a Unix-domain socket. Ranges inside ::ffff:0:0/96 and
- * 64:ff9b::/96 are ranges of IPv4, as such addresses are. An empty list matches nothing, and nothing matches
+ * `linklocal` and `uniquelocal`; or `unix`, a peer on a Unix-domain socket. Ranges inside ::ffff:0:0/96,
+ * 64:ff9b::/96 and 2002::/16 are ranges of IPv4, as such addresses are. An empty list matches nothing, and nothing matches
  * `'unknown'`.
  *
  * @param option name of the option that the list came from, for the message
@@ -56,11 +56,13 @@ function readRange(option: string, entry: unknown): Range {
   const wide = entry.indexOf(':') >= 0
   const isIPv4 = network.kind() === 'ipv4'
   const longest = isIPv4 ? 32 : 128
-  // The prefix length of an IPv4 range in IPv6 notation counts the 96 bits before it.
-  const shift = wide && isIPv4 ? 96 : 0
+  // The prefix length of an IPv4 range in IPv6 notation counts the bits before it, and in 6to4 those of the site behind.
+  const is6to4 = wide && isIPv4 && entry.startsWith('2002:')
+  const shift = is6to4 ? 16 : wide && isIPv4 ? 96 : 0
+  const most = is6to4 ? 128 - shift : longest
   const length = slash < 0 ? longest : readLength(entry.slice(slash + 1), wide) - shift
-  if (length >= 1 && length <= longest) return [network, length]
-  throw badEntry(option, entry, `without a prefix length from ${shift + 1} to ${shift + longest}`)
+  if (length >= 1 && length <= most) return [network, Math.min(length, longest)]
+  throw badEntry(option, entry, `without a prefix length from ${shift + 1} to ${shift + most}`)
 }
 
 /** The prefix length in bits, NaN where the text is none. */

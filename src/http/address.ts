@@ -32,8 +32,8 @@ let scratchText = ''
  * Canonical text of an address, or null where the text is not an address. Accepts the node forms of RFC 7239 §6:
  * IPv4, IPv4:port, IPv6, [IPv6] and [IPv6]:port, where a port is one to five digits or `_obf`. IPv4 is four decimal
  * octets without leading zeros (RFC 3986 §3.2.2). The port and the zone (RFC 4007 §11.2) are dropped. Addresses
- * inside ::ffff:0:0/96 (RFC 4291 §2.5.5.2) and 64:ff9b::/96 (RFC 6052 §2.1) are IPv4, whichever way they are
- * written; other IPv6 text follows RFC 5952.
+ * inside ::ffff:0:0/96 (RFC 4291 §2.5.5.2), 64:ff9b::/96 (RFC 6052 §2.1) and 2002::/16 (6to4, RFC 3056 §2: the IPv4
+ * host that its next 32 bits name) are IPv4, whichever way they are written; other IPv6 text follows RFC 5952.
  *
  * @example canonicalAddress('[2001:DB8::0:1]:443') // '2001:db8::1'
  */
@@ -174,8 +174,9 @@ export function readGroups(text: string, start: number, end: number, groups: Uin
   return count < 8 && spread(groups, gap, count)
 }
 
-/** The IPv4 address that eight groups stand for (mapped or NAT64) as a number, -1 where they stand for none. */
+/** The IPv4 address that eight groups stand for (mapped, NAT64 or 6to4) as a number, -1 where they stand for none. */
 export function embeddedIPv4(groups: Uint16Array): number {
+  if (groups[0] === 0x2002) return groups[1]! * 65536 + groups[2]!
   if (groups[2] !== 0 || groups[3] !== 0 || groups[4] !== 0) return -1
   const mapped = groups[0] === 0 && groups[1] === 0 && groups[5] === 0xffff
   const nat64 = groups[0] === 0x64 && groups[1] === 0xff9b && groups[5] === 0
@@ -197,14 +198,13 @@ function canonicalIPv6(text: string, start: number, end: number): string | null 
   if (percent >= 0 && !isZone(text, percent + 1, end)) return null
   scratchText = ''
   if (!readGroups(text, start, percent < 0 ? end : percent, scratch)) return null
-  if (embeddedIPv4(scratch) < 0) {
+  const bits = embeddedIPv4(scratch)
+  if (bits < 0) {
     scratchText =
       start === 0 && end === text.length && percent < 0 && isCanonical(scratch) ? text : groupText(scratch)
     return scratchText
   }
-  const high = scratch[6]!
-  const low = scratch[7]!
-  return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
+  return `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`
 }
 
 /** RFC 5952 §4: lower case, no leading zeros, the longest run of two or more zero groups (the first on a tie) as `::`. */

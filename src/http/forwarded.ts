@@ -1,5 +1,3 @@
-import { canonicalAddress } from './address.js'
-
 /** The one header that the proxies in front maintain (RFC 7239 §8.1: others pass through from the client). */
 export type ForwardedSource = 'x-forwarded-for' | 'forwarded'
 
@@ -10,33 +8,26 @@ export type FieldValue = string | readonly string[] | undefined
 export const maxEntries = 32
 
 /**
- * Canonical addresses that the field names, nearest hop first: read from the right, cut at the first entry that is
- * not an address (`unknown`, `_hidden`, a name, a bad port, a missing `for`), and after 32 entries. `forwarded` is
- * RFC 7239 §4: IPv6 in brackets inside quotes, each parameter once an element; where the grammar is broken anywhere
- * nothing is named, since an unbalanced quote of the client's can swallow what the proxy appended. Blanks around `;`
- * are let pass, as RFC 9110 §5.6.6 does for parameters. Never throws.
+ * The entries of a field as they are written, nearest hop first, at most 32, without the empty ones (RFC 9110 §5.6.1.2).
+ * An entry that is no address is any text that `canonicalAddress` refuses: `unknown`, `_hidden`, a name, a bad port.
  *
- * @example forwardedChain('192.0.2.1, unknown, 203.0.113.7, 10.0.0.2:443', 'x-forwarded-for')
- * // ['10.0.0.2', '203.0.113.7']
+ * `forwarded` is RFC 7239 §4: IPv6 in brackets inside quotes, each parameter once an element. It is read from the right
+ * as far as its elements parse: a proxy puts its own at the end, and what the client sent stands before it, so a quote
+ * that the client left open swallows nothing. Where an element cannot be parsed the list ends with null. Blanks around
+ * `;` are let pass, as RFC 9110 §5.6.6 does for parameters. Never throws.
+ *
+ * @example forwardedEntries('for="192.0.2.1, for=unknown, for="[2001:db8::1]:443"', 'forwarded')
+ * // ['[2001:db8::1]:443', 'unknown', null]
  */
-export function forwardedChain(value: FieldValue, source: ForwardedSource): string[] {
-  const chain: string[] = []
-  for (const entry of forwardedEntries(value, source)) {
-    const address = canonicalAddress(entry)
-    if (address === null) break
-    chain.push(address)
-  }
-  return chain
-}
-
-/**
- * The entries behind `forwardedChain` as they are written, nearest first, at most 32, empty elements left out
- * (RFC 9110 §5.6.1.2). An entry that names no address can be any text that `canonicalAddress` refuses.
- */
-export function forwardedEntries(value: FieldValue, source: ForwardedSource): string[] {
+export function forwardedEntries(value: FieldValue, source: ForwardedSource): (string | null)[] {
   if (!value) return []
   const field = typeof value === 'string' ? value : value.join(', ')
   return source === 'forwarded' ? forwardedNodes(field) : listEntries(field)
+}
+
+/** True for an entry by which a proxy declines to name its client (RFC 7239 §6.2 and §6.3), or leaves the name out. */
+export function namesNobody(entry: string): boolean {
+  return entry === '' || /^(?:unknown|_[A-Za-z0-9._-]+)(?::.*)?$/i.test(entry)
 }
 
 function listEntries(field: string): string[] {
@@ -55,34 +46,45 @@ function listEntries(field: string): string[] {
 const pair =
   /([\w!#$%&'*+.^`|~-]+)=(?:([\w!#$%&'*+.^`|~-]+)|"((?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*)")/y
 
-function forwardedNodes(field: string): string[] {
-  const nodes: string[] = []
+/** Stands for a node that may not be read, as no address is written so. */
+const unusable = '?'
+
+function forwardedNodes(field: string): (string | null)[] {
+  const nodes: (string | null)[] = []
+  let end = field.length
+  while (end > 0 && nodes.length < maxEntries) {
+    let comma = end
+    let node: string | null
+    // A comma may be inside of quotes: then what follows it does not parse, and the element begins further left.
+    do {
+      comma = comma > 0 ? field.lastIndexOf(',', comma - 1) : -1
+      node = elementNode(field, comma + 1, end)
+    } while (node === null && comma >= 0)
+    if (node === null) return [...nodes, null]
+    if (skipBlanks(field, comma + 1) < end) nodes.push(node)
+    end = comma
+  }
+  return nodes
+}
+
+/** The node of `for` in the element field[start, end), `''` where it has none; null where that is no element. */
+function elementNode(field: string, start: number, end: number): string | null {
   const names = new Set<string>()
   let node = ''
-  let empty = true
-  for (let at = 0; ; at++) {
-    at = skipBlanks(field, at)
+  let isRepeated = false
+  for (let at = skipBlanks(field, start); at < end; at = skipBlanks(field, at + 1)) {
     pair.lastIndex = at
     const match = pair.exec(field)
     if (match !== null) {
       const name = match[1]!.toLowerCase()
-      if (names.has(name)) return []
+      if (names.has(name)) isRepeated = true
       names.add(name)
       if (name === 'for') node = match[2] ?? match[3]!.replace(/\\(.)/g, '$1')
       at = skipBlanks(field, pair.lastIndex)
-      empty = false
     }
-    if (field[at] === ';') {
-      empty = false
-      continue
-    }
-    if (at < field.length && field[at] !== ',') return []
-    if (!empty) nodes.push(isBareIPv6(node) ? '' : node)
-    if (at >= field.length) return nodes.slice(-maxEntries).reverse()
-    names.clear()
-    node = ''
-    empty = true
+    if (at > end || (at < end && field[at] !== ';')) return null
   }
+  return isRepeated || isBareIPv6(node) ? unusable : node
 }
 
 /** RFC 7239 §6.1 always has IPv6 in brackets; X-Forwarded-For has no such rule. */

@@ -2,12 +2,13 @@ import type { AsyncLimiter } from '../core/async-limiter.js'
 import { decisionOf } from '../core/decision.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Verdict } from '../core/verdict.js'
-import { clientAddress } from './client-address.js'
+import { type Client, clientOf, nobody, peerOf } from './client-address.js'
 import { DenialMaker } from './denial-maker.js'
 import type { Host } from './host.js'
-import { type KeyReader, keyReader } from './key.js'
+import { type KeyReader, keyReader, preflightKey } from './key.js'
 import type { GatePlan } from './options.js'
 import { type Outcome, passed } from './outcome.js'
+import { answersPreflight, isPreflight } from './preflight.js'
 import { asError, gather, isPromiseLike } from './promise.js'
 import { QuotaFields } from './quota-fields.js'
 import { type Asked, type Recorder, RequestRateLimit } from './request-rate-limit.js'
@@ -30,7 +31,8 @@ export class Gate<Req, Res> implements Recorder {
   readonly #key: KeyReader<Req>
   readonly #fields: QuotaFields
   readonly #denials: DenialMaker<Req, Res>
-  readonly #watch: ProxyWatch | null
+  readonly #usesAddress: boolean
+  readonly #watch = new ProxyWatch()
   readonly #warned = new Set<string>()
 
   constructor(plan: GatePlan<Req, Res>) {
@@ -42,8 +44,7 @@ export class Gate<Req, Res> implements Recorder {
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
-    const usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
-    this.#watch = usesAddress ? new ProxyWatch() : null
+    this.#usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
   }
 
   /**
@@ -52,17 +53,17 @@ export class Gate<Req, Res> implements Recorder {
    */
   enter(host: Host<Req, Res>, request: Req, response: Res): Outcome | PromiseLike<Outcome> {
     if (host.hasManyCalls !== true && this.#hasHandled(host, request)) return passed
-    if (isPreflight(host, request)) return this.#passPreflight(host, request)
     // Read first: a client that leaves while something is awaited takes its address along.
-    const address = this.#watch === null ? '' : this.#addressOf(host, request, this.#watch)
+    const client =
+      this.#usesAddress || host.method(request) === 'OPTIONS' ? this.#clientOf(host, request) : nobody
     const { skip = null } = this.#plan
-    if (skip === null) return this.#admit(host, request, response, address)
+    if (skip === null) return this.#admit(host, request, response, client)
     const skips = skip(request)
     if (isPromiseLike(skips))
       return Promise.resolve(skips).then((late) =>
-        late ? passed : this.#admit(host, request, response, address)
+        late ? passed : this.#admit(host, request, response, client)
       )
-    return skips ? passed : this.#admit(host, request, response, address)
+    return skips ? passed : this.#admit(host, request, response, client)
   }
 
   rewrite(record: RequestRateLimit): void {
@@ -70,52 +71,56 @@ export class Gate<Req, Res> implements Recorder {
     if (!this.isShadow) this.#fields.set(host, response, recordOf(host, request) ?? record)
   }
 
-  /** A preflight is not counted, but an address of the deny list stays refused. */
-  #passPreflight(host: Host<Req, Res>, request: Req): Outcome {
-    const { allows, denies } = this.#plan
-    if (denies === null || this.isShadow) return passed
-    const address = this.#addressOf(host, request, this.#watch!)
-    return !allows?.(address) && denies(address) ? this.#denials.forbid(host, request) : passed
-  }
-
-  #admit(host: Host<Req, Res>, request: Req, response: Res, address: string): Outcome | PromiseLike<Outcome> {
-    const { allows, denies } = this.#plan
-    if (allows?.(address)) return passed
-    if (denies?.(address) && !this.isShadow) return this.#denials.forbid(host, request)
+  #admit(
+    host: Host<Req, Res>,
+    request: Req,
+    response: Res,
+    { address, standing }: Client
+  ): Outcome | PromiseLike<Outcome> {
+    const { allows, denies, ipv6Subnet } = this.#plan
+    if (allows !== null && standing === 'client' && allows(address)) return passed
+    if (denies !== null && !this.isShadow && (standing === 'unreadable' || denies(address)))
+      return this.#denials.forbid(host, request)
+    if (isPreflight(host, request))
+      return this.#price(host, request, response, preflightKey(address, ipv6Subnet), 'preflight')
     const key = this.#key.read(request, address, host)
     if (typeof key !== 'string') return key.then((late) => this.#price(host, request, response, late))
     return this.#price(host, request, response, key)
   }
 
-  #price(host: Host<Req, Res>, request: Req, response: Res, key: string): Outcome | PromiseLike<Outcome> {
-    const { rules, cost } = this.#plan
-    if (rules.fixed !== null && typeof cost === 'number') {
-      const { limiter, policies } = rules.fixed
-      return this.#decide({ recorder: this, host, request, response, limiter, policies, key, cost })
-    }
-    return this.#compute(host, request, response, key)
+  #price(
+    host: Host<Req, Res>,
+    request: Req,
+    response: Res,
+    key: string,
+    kind: Asked['kind'] = 'request'
+  ): Outcome | PromiseLike<Outcome> {
+    const { rules } = this.#plan
+    const cost = kind === 'preflight' ? 1 : this.#plan.cost
+    if (rules.fixed === null || typeof cost !== 'number')
+      return this.#compute(host, request, response, key, kind)
+    const { limiter, policies } = rules.fixed
+    return this.#decide({ recorder: this, host, request, response, kind, limiter, policies, key, cost })
   }
 
   /** Decides by limits and costs that the user's functions give. */
-  #compute(host: Host<Req, Res>, request: Req, response: Res, key: string): Outcome | PromiseLike<Outcome> {
-    const { rules, cost } = this.#plan
+  #compute(
+    host: Host<Req, Res>,
+    request: Req,
+    response: Res,
+    key: string,
+    kind: Asked['kind']
+  ): Outcome | PromiseLike<Outcome> {
+    const { rules } = this.#plan
+    const cost = kind === 'preflight' ? 1 : this.#plan.cost
     const parts = gather<Rules | number>([
       () => rules.forRequest(request),
       () => (typeof cost === 'number' ? cost : cost(request))
     ])
     const decide = (late: readonly unknown[]) => {
       const { limiter, policies } = late[0] as Rules
-      const asked = {
-        recorder: this,
-        host,
-        request,
-        response,
-        limiter,
-        policies,
-        key,
-        cost: late[1] as number
-      }
-      return this.#decide(asked)
+      const asked = { recorder: this, host, request, response, kind, limiter, policies, key }
+      return this.#decide({ ...asked, cost: late[1] as number })
     }
     return isPromiseLike(parts) ? parts.then(decide) : decide(parts)
   }
@@ -130,7 +135,7 @@ export class Gate<Req, Res> implements Recorder {
 
   /** Tells of a decision, and makes the outcome of it. */
   #conclude(asked: Asked<Req, Res>, verdict: Verdict): Outcome | PromiseLike<Outcome> {
-    const { host, request, response } = asked
+    const { host, request, response, kind } = asked
     const { at, isBlocked } = verdict
     const decision = decisionOf(verdict, true)
     const record = new RequestRateLimit(asked, decision, at)
@@ -138,8 +143,9 @@ export class Gate<Req, Res> implements Recorder {
     if (earlier !== undefined) record.follow(earlier)
     host.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
-    else if (decision.allowed) this.#fields.set(host, response, record)
-    if (this.#plan.counts !== null && decision.allowed) this.#refundLater(asked, record)
+    else if (decision.allowed && kind === 'request') this.#fields.set(host, response, record)
+    if (decision.allowed && (this.#plan.counts !== null || kind === 'preflight'))
+      this.#refundLater(asked, record)
     if (this.isShadow) return passed
     if (!decision.allowed) return this.#denials.deny(asked, record, isBlocked)
     const { delayMs = 0 } = decision
@@ -165,7 +171,8 @@ export class Gate<Req, Res> implements Recorder {
     }
   }
 
-  #refundLater({ host, request, response }: Asked<Req, Res>, record: RequestRateLimit): void {
+  #refundLater(asked: Asked<Req, Res>, record: RequestRateLimit): void {
+    const { host, response } = asked
     const refund = (counts: unknown) => (counts ? undefined : record.refund())
     const failed = (error: unknown) =>
       this.#warnOnce(
@@ -174,7 +181,7 @@ export class Gate<Req, Res> implements Recorder {
       )
     host.onFinish(response, (status) => {
       try {
-        const counts: unknown = this.#plan.counts!(request, response, status)
+        const counts = this.#counts(asked, status)
         const refunded: unknown = isPromiseLike(counts)
           ? Promise.resolve(counts).then(refund)
           : refund(counts)
@@ -185,30 +192,32 @@ export class Gate<Req, Res> implements Recorder {
     })
   }
 
+  /** Whether a request that was admitted stays counted. A preflight that CORS middleware has answered does not. */
+  #counts({ host, request, response, kind }: Asked<Req, Res>, status: number): unknown {
+    if (kind === 'preflight' && answersPreflight(host, response, status)) return false
+    return this.#plan.counts === null || this.#plan.counts(request, response, status)
+  }
+
   #hasHandled(host: Host<Req, Res>, request: Req): boolean {
     for (let record = recordOf(host, request); record !== undefined; record = record.previous)
       if (record.origin.recorder === this) return true
     return false
   }
 
-  #addressOf(host: Host<Req, Res>, request: Req, watch: ProxyWatch): string {
-    const { forwarded } = this.#plan
-    const value = host.header(request, forwarded)
-    const trust = value === undefined ? null : host.trust(request)
-    if (value !== undefined) watch.see(host.trustOption, trust, host.trustSetting(request))
-    const address = clientAddress(host.socket(request), value, forwarded, trust)
-    if (address === 'unknown' || address === 'unix') watch.missAddress(address)
-    return address
+  #clientOf(host: Host<Req, Res>, request: Req): Client {
+    const { forwarded: source } = this.#plan
+    const field = host.header(request, source)
+    let client: Client
+    if (field === undefined) client = peerOf(host.socket(request))
+    else {
+      const trust = host.trust(request)
+      this.#watch.see(host.trustOption, trust, host.trustSetting(request))
+      const ip = () => host.ip(request)
+      client = clientOf({ socket: host.socket(request), field, source, trust, ip })
+    }
+    if (client.standing === 'unreadable' || client.address === 'unix') this.#watch.missAddress(client)
+    return client
   }
-}
-
-/** A CORS preflight: it carries no credentials, and a 429 to it shows as a network error (Fetch standard). */
-function isPreflight<Req>(host: Host<Req, never>, request: Req): boolean {
-  return (
-    host.method(request) === 'OPTIONS' &&
-    host.header(request, 'origin') !== undefined &&
-    host.header(request, 'access-control-request-method') !== undefined
-  )
 }
 
 /** What earlier limiters decided; `request.rateLimit` may also be another library's. */

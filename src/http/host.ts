@@ -1,4 +1,4 @@
-import type { PeerSocket, TrustFunction } from './client-address.js'
+import type { PeerSocket, TrustedHops } from './client-address.js'
 import type { DenialBody } from './denial.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 
@@ -15,9 +15,13 @@ export interface Host<Req, Res> {
   method(request: Req): string
   /** A request header by its lower-case name. */
   header(request: Req, name: string): string | readonly string[] | undefined
+  /** True where the request has a body. */
+  hasBody(request: Req): boolean
   socket(request: Req): PeerSocket | null | undefined
   /** The framework's own trust in proxies; null where it trusts none. */
-  trust(request: Req): TrustFunction | null
+  trust(request: Req): TrustedHops | null
+  /** The framework's own word on the client by X-Forwarded-For, where it has one. */
+  ip(request: Req): unknown
   /** That setting as it was written, where the framework shows it; for warnings only. */
   trustSetting(request: Req): unknown
   /** How it is called. */

@@ -129,7 +129,9 @@ function functionOrNull(option: string, value: unknown): AnyFunction | null {
 function matcherOf(option: string, list: unknown): ((address: string) => boolean) | null {
   if (typeof list === 'function')
     throw badOption(option, list, 'give a list of addresses and ranges; for a function use `skip`')
-  return list === undefined ? null : addressMatcher(option, list as readonly string[])
+  const matches = list === undefined ? null : addressMatcher(option, list as readonly string[])
+  // An empty list is none: where nobody is refused, nobody is refused for what cannot be read.
+  return matches === null || (list as readonly string[]).length === 0 ? null : matches
 }
 
 function messageOf(option: string, value: unknown): string | AnyFunction | null {

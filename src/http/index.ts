@@ -3,13 +3,15 @@
  * responses, and a gate of a plan decides about them. test/http/koa has such an adapter.
  */
 export { HeadgateError } from '../core/errors.js'
+export { canonicalAddress } from './address.js'
 export { addressMatcher } from './address-list.js'
-export type { PeerSocket, TrustFunction } from './client-address.js'
+export { type Hop, hopByHop, type PeerSocket, type TrustedHops } from './client-address.js'
 export { admits, hold, type Next, sendBody, sendDenial, setHead, takeThrough } from './deliver.js'
 export type { Denial, DenialBody } from './denial.js'
 export { Gate } from './gate.js'
 export { type Host, isOpen } from './host.js'
 export { type GateOptions, type GatePlan, gatePlan } from './options.js'
 export type { Answered, DenialResponse, Denied, Held, Outcome, Passed, ResponseBody } from './outcome.js'
+export { hasBody } from './preflight.js'
 export type { RequestRateLimit } from './request-rate-limit.js'
 export { TurnWatch } from './warnings.js'

@@ -29,6 +29,11 @@ export interface KeyReader<Req> {
 /** Longer keys are known by their SHA-256, so that stores hold and compare a bounded text. */
 const longestKey = 256
 
+/** The key of preflights: the client's address, in a bucket apart from all others. */
+export function preflightKey(address: string, ipv6Subnet: number | false): string {
+  return `${fallbackMark}preflight:${addressKey(address, ipv6Subnet)}`
+}
+
 /** Begins the keys that stand for a missing header or user. No header value can begin so. */
 const fallbackMark = '\0'
 

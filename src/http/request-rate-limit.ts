@@ -29,6 +29,8 @@ export interface Asked<Req = unknown, Res = unknown> {
   readonly host: Host<Req, Res>
   readonly request: Req
   readonly response: Res
+  /** A preflight is counted apart from the requests of its client. */
+  readonly kind: 'request' | 'preflight'
   readonly limiter: BuiltLimiter
   readonly policies: readonly Policy[]
   readonly key: string

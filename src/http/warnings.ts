@@ -1,4 +1,4 @@
-import type { TrustFunction } from './client-address.js'
+import type { Client, TrustedHops } from './client-address.js'
 
 /** Says something as a process warning. Callers see to it that they say it once. */
 export function warn(code: string, message: string): void {
@@ -36,7 +36,14 @@ export class TurnWatch {
 
 /** An address of a documentation range (RFC 5737): trusted only by settings that trust whoever it is. */
 const stranger = '192.0.2.1'
-const farHop = 1000
+/** More of them than any chain of proxies is long. */
+const strangers = Array<string>(1000).fill(stranger)
+
+/** Why a request has no address of its own, by what stands in for it. */
+const reasons = new Map([
+  ['unix', 'over a Unix socket'],
+  ['unknown', 'its connection is gone, or the forwarding header cannot be read']
+])
 
 /**
  * Looks at how clients reach a limiter that counts by address, and says once what is wrong with it, whenever it
@@ -48,22 +55,22 @@ export class ProxyWatch {
   readonly #seen = new Set<string>()
 
   /** A request that carries a forwarding header; `setting` is that of the framework's `option`, where it shows it. */
-  see(option: string, trust: TrustFunction | null, setting: unknown): void {
+  see(option: string, trust: TrustedHops | null, setting: unknown): void {
     if (this.#seen.has(option)) return
     this.#seen.add(option)
     if (isDigits(setting)) this.#once('HEADGATE_TRUST_BY_COUNT', digitsHint(option, setting))
     else if (trust === null) this.#once('HEADGATE_UNTRUSTED_PROXY', untrustedHint(option))
-    else if (trust(stranger, 0)) {
-      if (trust(stranger, farHop)) this.#once('HEADGATE_TRUSTS_ANYBODY', anybodyHint(option))
+    else if (trust([stranger]) === 1) {
+      if (trust(strangers) === strangers.length) this.#once('HEADGATE_TRUSTS_ANYBODY', anybodyHint(option))
       else this.#once('HEADGATE_TRUST_BY_COUNT', hopsHint(option))
     }
   }
 
-  /** A request that has no address of its own, but the stand-in `key`. */
-  missAddress(key: string): void {
+  /** A request that is charged to what stands in for an address of its own. */
+  missAddress({ address }: Client): void {
     this.#once(
       'HEADGATE_NO_ADDRESS',
-      `A request came without a client address (${key === 'unix' ? 'over a Unix socket' : 'its connection is gone'}): all such requests share the key '${key}'.`
+      `A request came without a client address (${reasons.get(address) ?? 'its proxy reports something that is no address'}): all such requests share the key '${address}'.`
     )
   }
 

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import type { PeerSocket, TrustFunction } from '../http/client-address.js'
+import type { PeerSocket, TrustedHops } from '../http/client-address.js'
 import type { Host } from '../http/host.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import { type Fields, type Sender, senderOf, transportSenderOf } from './internals.js'
@@ -8,7 +8,7 @@ import { withoutResponse } from './without-response.js'
 /** The proxies that the server of the application trusts, for messages over its sockets. */
 export interface ProxyTrust {
   /** The platform's setting as a function; null where it trusts nobody. */
-  trust(): TrustFunction | null
+  trust(): TrustedHops | null
   readonly option: string
 }
 
@@ -59,8 +59,10 @@ export function messageHost({ trust, option }: ProxyTrust): Host<Message, Messag
     ...withoutResponse,
     method: () => '',
     header: ({ headers }, name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
+    hasBody: () => true,
     socket: (message) => message.socket,
     trust,
+    ip: () => undefined,
     trustSetting: () => undefined,
     trustOption: option,
     recordOf: (message) => message.rateLimit,

@@ -37,3 +37,31 @@ it('a client that resets its HTTP/2 stream before the answer stays counted', asy
   client.destroy()
   await app.close()
 })
+
+it('an HTTP/2 request with a body is no preflight, though no field tells of the body', async () => {
+  const app = Fastify({ http2: true })
+  app.addContentTypeParser('*', (_request, payload, done) => {
+    payload.resume()
+    done(null, undefined)
+  })
+  await app.register(rateLimit, { limit: 1, window: '15m' })
+  app.all('/', async () => 'ok')
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const client = connect(`http://127.0.0.1:${(app.server.address() as { port: number }).port}`)
+  const ask = (fields: Record<string, string>, body?: string) =>
+    new Promise((resolve) => {
+      const stream = client.request({ ':path': '/', ...fields }, { endStream: body === undefined })
+      stream.on('response', (headers) => resolve(headers[':status']))
+      if (body !== undefined) stream.end(body)
+    })
+  const preflight = {
+    ':method': 'OPTIONS',
+    origin: 'https://app.example',
+    'access-control-request-method': 'POST'
+  }
+  expect(await ask({ ...preflight, 'content-type': 'text/plain' }, 'pin=1234')).toBe(200)
+  expect(await ask({ ':method': 'GET' })).toBe(429)
+  expect(await ask(preflight)).toBe(200)
+  client.destroy()
+  await app.close()
+})

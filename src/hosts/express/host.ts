@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Host } from '../../http/host.js'
+import { hasBody } from '../../http/preflight.js'
 import type { RequestRateLimit } from '../../http/request-rate-limit.js'
 import { type ExpressApp, trustOf } from './internals.js'
 
 /** What is used of an Express request. */
 export interface ExpressRequest extends IncomingMessage {
   readonly app?: ExpressApp
+  readonly ip?: unknown
   rateLimit?: RequestRateLimit
 }
 
@@ -16,8 +18,10 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
     const value = headers[name]
     return value !== undefined && Object.hasOwn(headers, name) ? value : undefined
   },
+  hasBody,
   socket: (request) => request.socket,
   trust: ({ app }) => trustOf(app),
+  ip: (request) => request.ip,
   trustSetting: ({ app }) => app?.get?.('trust proxy'),
   trustOption: 'trust proxy',
   recordOf: (request) => request.rateLimit,

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Host } from '../../http/host.js'
+import { hasBody } from '../../http/preflight.js'
 import { exactly, isGone, isWhole, lowerCase, trustOf } from './internals.js'
 
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
@@ -9,8 +10,10 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
     const value = headers[name]
     return value !== undefined && Object.hasOwn(headers, name) ? value : undefined
   },
+  hasBody: ({ raw }) => hasBody(raw),
   socket: (request) => request.raw.socket,
   trust: trustOf,
+  ip: (request) => request.ip,
   trustSetting: () => undefined,
   trustOption: 'trustProxy',
   recordOf: (request) => request.rateLimit,

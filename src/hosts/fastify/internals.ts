@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { TrustFunction } from '../../http/client-address.js'
+import type { Hop, TrustedHops } from '../../http/client-address.js'
 
 const { channel } = process.getBuiltinModule('node:diagnostics_channel')
 
@@ -45,18 +45,18 @@ export function isReply(response: object): response is FastifyReply {
 /** What Fastify's `ips` getter reads of a request. */
 interface Probe {
   readonly ips: string[]
-  raw: { headers: { 'x-forwarded-for': string }; socket: { remoteAddress: string } }
+  raw: { headers: { 'x-forwarded-for': string }; socket: { remoteAddress: Hop } }
 }
 
 /**
- * Fastify's own `trustProxy`, as a function; null where nobody is trusted.
+ * Fastify's own `trustProxy`; null where nobody is trusted.
  *
  * Relies on the getter `ips` of requests: it is there where `trustProxy` is set, reads nothing but `raw.headers` and
- * `raw.socket`, and lists the peer, the forwarded addresses that are trusted, and the first that is not. So a chain that
- * ends in the address in question and one more tells whether that address is trusted. Since 3.0.
+ * `raw.socket`, and lists the peer, the forwarded addresses that are trusted, and the first that is not, or the last. So
+ * the hops in question and one more tell how many are trusted. Since 3.0.
  * Without it nobody is trusted: clients behind a proxy share its address, and `HEADGATE_UNTRUSTED_PROXY` says so.
  */
-export function trustOf(request: FastifyRequest): TrustFunction | null {
+export function trustOf(request: FastifyRequest): TrustedHops | null {
   return request.ips === undefined ? null : trustBy(Object.getPrototypeOf(request))
 }
 
@@ -66,7 +66,7 @@ export function trustOf(request: FastifyRequest): TrustFunction | null {
  * Relies on the symbol `fastify.Request`, under which a server keeps the class of its requests. Since 4.0.
  * Without it nobody is trusted, as above; nothing but messages of gateways is read so.
  */
-export function trustOfServer(app: object): TrustFunction | null {
+export function trustOfServer(app: object): TrustedHops | null {
   const { prototype } = (hidden(app, 'fastify.Request') ?? {}) as { prototype?: object }
   return prototype !== undefined && 'ips' in prototype ? trustBy(prototype) : null
 }
@@ -149,15 +149,12 @@ export function isGone(raw: FastifyReply['raw']): boolean {
   return raw.closed || raw.destroyed || (raw as Http2Part).stream?.destroyed === true
 }
 
-function trustBy(prototype: object): TrustFunction {
+function trustBy(prototype: object): TrustedHops {
   const probe = Object.create(prototype) as Probe
-  const chain: string[] = []
-  return (address, hop) => {
-    chain[hop] = address
-    for (let i = 0; i < hop; i++) chain[i] ??= address
-    const forwarded = ['unknown', ...chain.slice(1, hop + 1).reverse()].join(', ')
-    probe.raw = { headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress: chain[0]! } }
-    return probe.ips.length > hop + 1
+  return ([peer, ...others]) => {
+    const forwarded = ['unknown', ...others.reverse()].join(', ')
+    probe.raw = { headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress: peer } }
+    return probe.ips.length - 1
   }
 }
 

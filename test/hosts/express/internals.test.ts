@@ -28,7 +28,8 @@ describe.each(versions)('what we rely on of %s', (name) => {
   ])('`trust proxy` %j says of %s at hop %i: %j', (setting, address, hop, expected) => {
     const app = factory()
     app.set('trust proxy', setting)
-    expect(trustOf(app)?.(address, hop)).toBe(expected)
+    const hops = [...Array<string>(hop).fill('10.0.0.1'), address]
+    expect(trustOf(app)?.(hops)).toBe(expected ? hop + 1 : hop)
   })
 
   it('trusts nobody without the setting', () => {

@@ -69,21 +69,31 @@ describe.each(versions)('what we rely on of %s', (name) => {
   })
 
   it.each([
-    [['127.0.0.1'], '127.0.0.1', 0, true],
-    [['127.0.0.1'], '203.0.113.1', 0, false],
-    [['10.0.0.0/8'], '10.1.2.3', 2, true],
-    [['10.0.0.0/8'], '203.0.113.1', 2, false],
-    [true, '203.0.113.1', 5, true],
-    [(address: string) => address === '203.0.113.1', '203.0.113.1', 1, true],
-    [(address: string) => address === '203.0.113.1', '203.0.113.2', 0, false]
-  ])('`trustProxy` %j says of %s at hop %i: %j', async (trustProxy, address, hop, expected) => {
+    [['127.0.0.1'], ['127.0.0.1'], 1],
+    [['127.0.0.1'], ['203.0.113.1', '127.0.0.1'], 0],
+    [['10.0.0.0/8'], ['10.0.0.1', '::ffff:10.0.0.2', '10.1.2.3'], 3],
+    [['10.0.0.0/8'], ['10.0.0.1', '203.0.113.1', '10.0.0.2'], 1],
+    [true, [undefined, '203.0.113.1', '2001:db8::1'], 3],
+    [(hop: unknown) => hop === undefined, [undefined, '203.0.113.1'], 1],
+    [(hop: unknown) => hop === '::ffff:127.0.0.1', ['::ffff:127.0.0.1', '127.0.0.1'], 1],
+    [(_hop: unknown, index: number) => index < 2, ['203.0.113.1', '203.0.113.2', '203.0.113.3'], 2]
+  ])('`trustProxy` %j trusts so many of %j: %i', async (trustProxy, hops, expected) => {
     const make = () => factory({ trustProxy: trustProxy as string[] })
     const trust = await seen(make(), (request) => trustOf(request))
-    expect(trust?.(address, hop)).toBe(expected)
+    expect(trust?.(hops)).toBe(expected)
     const app = make()
     await app.ready()
-    expect(trustOfServer(app)?.(address, hop)).toBe(expected)
+    expect(trustOfServer(app)?.(hops)).toBe(expected)
     expect(trustSetting(app)).toBe(trustProxy)
+  })
+
+  it('asks about each of many hops once', async () => {
+    let asked = 0
+    const trustProxy = () => ++asked > 0
+    const trust = await seen(factory({ trustProxy }), (request) => trustOf(request))
+    asked = 0
+    expect(trust?.(Array<string>(32).fill('2001:db8::1'))).toBe(32)
+    expect(asked).toBe(32)
   })
 
   it('without `trustProxy` nobody is trusted', async () => {
@@ -96,15 +106,15 @@ describe.each(versions)('what we rely on of %s', (name) => {
     const app = factory({ trustProxy: ['127.0.0.1'] })
     const found: unknown[] = []
     await app.register(async (inner) => {
-      found.push(trustSetting(inner), trustOfServer(inner)?.('127.0.0.1', 0))
+      found.push(trustSetting(inner), trustOfServer(inner)?.(['127.0.0.1']))
     })
-    expect(found).toEqual([['127.0.0.1'], true])
+    expect(found).toEqual([['127.0.0.1'], 1])
   })
 
   it('a number of hops is trusted as long as we say so', async () => {
     const app = factory({ trustProxy: 1 as never })
     const trust = await seen(app, (request) => trustOf(request))
-    expect(trust?.('203.0.113.1', 0) ?? false).toBe(countsHops(app))
+    expect(trust?.(['203.0.113.1']) ?? 0).toBe(countsHops(app) ? 1 : 0)
   })
 
   it('names of fields are kept in lower case, whichever way they are given', async () => {

@@ -61,6 +61,8 @@ export class Client {
     const request = http.request({ ...this.#address, host: '127.0.0.1', agent: this.#agent, method, path })
     for (const [name, value] of Object.entries(headers))
       request.setHeader(name, typeof value === 'string' ? value : [...value])
+    if (body !== undefined && !request.hasHeader('Transfer-Encoding'))
+      request.setHeader('Content-Length', Buffer.byteLength(body))
     const answer = new Promise<Answer>((resolve, reject) => {
       request.on('error', reject)
       request.on('response', (response) => {

@@ -48,6 +48,9 @@ export interface RouteSpec {
   readonly handler?: Handler
 }
 
+/** What Express and Fastify ask about each hop. */
+export type TrustProxyFunction = (address: string | undefined, hop: number) => boolean
+
 /** A server. */
 export interface AppSpec {
   /** Limits every route that says nothing else, and unknown ones; several are met in order. */
@@ -57,7 +60,7 @@ export interface AppSpec {
   readonly instances?: Readonly<Record<string, Options>>
   /** Instances that every request meets, by name. */
   readonly globalInstances?: readonly string[]
-  readonly trustProxy?: boolean | number | string | readonly string[]
+  readonly trustProxy?: boolean | number | string | readonly string[] | TrustProxyFunction
   /** Run before the global limiter. */
   readonly before?: readonly Step[]
   /** Run after limiters and before the handlers of routes. */

@@ -2,12 +2,15 @@ import type { Context, Middleware } from 'koa'
 import {
   addressMatcher,
   admits,
+  canonicalAddress,
   Gate,
   type GateOptions,
   gatePlan,
   type Host,
+  hasBody,
+  hopByHop,
   type RequestRateLimit,
-  type TrustFunction,
+  type TrustedHops,
   TurnWatch
 } from '../../../src/http/index.js'
 
@@ -17,10 +20,12 @@ export type KoaContext = Context & { rateLimit?: RequestRateLimit }
 const koaHost: Host<KoaContext, KoaContext> = {
   method: (ctx) => ctx.method,
   header: ({ headers }, name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
+  hasBody: (ctx) => hasBody(ctx.req),
   socket: (ctx) => ctx.req.socket,
   trust: ({ app }) => trustOf(app.proxy),
   trustSetting: ({ app }) => app.proxy,
   trustOption: 'proxy',
+  ip: () => undefined,
   recordOf: (ctx) => ctx.rateLimit,
   setRecord(ctx, record) {
     ctx.rateLimit = record
@@ -52,11 +57,14 @@ const koaHost: Host<KoaContext, KoaContext> = {
 }
 
 /** Koa knows true and false alone; ranges and a number of hops are for limiters. */
-function trustOf(setting: unknown): TrustFunction | null {
-  if (typeof setting === 'number') return (_address, hop) => hop < setting
-  if (setting === true) return () => true
+function trustOf(setting: unknown): TrustedHops | null {
+  if (typeof setting === 'number') return (hops) => Math.min(setting, hops.length)
+  if (setting === true) return (hops) => hops.length
+  if (typeof setting === 'function') return hopByHop(setting as Parameters<typeof hopByHop>[0])
   const list = typeof setting === 'string' ? [setting] : (setting as string[] | undefined)
-  return !list || /^\d+$/.test(list[0]!) ? null : addressMatcher('proxy', list)
+  if (!list || /^\d+$/.test(list[0]!)) return null
+  const matches = addressMatcher('proxy', list)
+  return hopByHop((hop) => matches(hop === undefined ? 'unix' : (canonicalAddress(hop) ?? hop)))
 }
 
 /** A middleware that limits. */

@@ -240,37 +240,6 @@ export function denial(framework: Framework): void {
     })
   })
 
-  describe('preflight (§8)', () => {
-    const preflight = {
-      method: 'OPTIONS',
-      headers: { Origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' }
-    }
-
-    it('is neither counted nor denied', async () => {
-      const app = await run({ global: one, routes: [{ path: '/', method: 'OPTIONS' }, { path: '/' }] })
-      expect(await app.statuses([preflight, preflight, {}, {}, preflight])).toEqual([200, 200, 200, 429, 200])
-      const answer = await app.send(preflight)
-      expect(quotaFields(answer)).toEqual([])
-    })
-
-    it.each([
-      ['without Origin', { 'Access-Control-Request-Method': 'POST' }],
-      ['without Access-Control-Request-Method', { Origin: 'https://app.example' }],
-      ['with neither', {}]
-    ])('other OPTIONS, %s, count', async (_name, headers) => {
-      const app = await run({ global: one, routes: [{ path: '/', method: 'OPTIONS' }, { path: '/' }] })
-      const ask = { method: 'OPTIONS', headers: headers as Record<string, string> }
-      expect(await app.statuses([ask, ask, {}])).toEqual([200, 429, 429])
-    })
-
-    it('a request of another method that looks like one counts', async () => {
-      const app = await run({ global: one })
-      expect(await app.statuses([{ headers: preflight.headers }, { headers: preflight.headers }])).toEqual([
-        200, 429
-      ])
-    })
-  })
-
   describeBeyondHost(framework, 'deny and allow lists', () => {
     const from = (peer: string) => ({ headers: { [peerField]: peer } })
 

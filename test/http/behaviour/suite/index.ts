@@ -8,6 +8,7 @@ import { hostileAddresses } from './hostile-addresses.js'
 import { keysAndProxies } from './keys-and-proxies.js'
 import { lifecycle } from './lifecycle.js'
 import { options } from './options.js'
+import { whoIsCounted } from './who-is-counted.js'
 
 /** Everything that all frameworks do alike. */
 export function behaviour(framework: Framework): void {
@@ -17,5 +18,6 @@ export function behaviour(framework: Framework): void {
   describe(`${framework.name}: options`, () => options(framework))
   describe(`${framework.name}: errors`, () => errors(framework))
   describe(`${framework.name}: lifecycle`, () => lifecycle(framework))
+  describe(`${framework.name}: who is counted`, () => whoIsCounted(framework))
   describeBeyondHost(framework, `${framework.name}: hostile addresses`, () => hostileAddresses(framework))
 }

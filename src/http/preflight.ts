@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http'
+import type { Host } from './host.js'
+
+/**
+ * True for a CORS preflight as the Fetch standard makes it: it carries neither credentials nor a body, so it belongs to
+ * no user, and a 429 to it shows as a network error. A request that has one of those is no preflight, whatever else it
+ * says.
+ */
+export function isPreflight<Req>(host: Host<Req, never>, request: Req): boolean {
+  return (
+    host.method(request) === 'OPTIONS' &&
+    host.header(request, 'origin') !== undefined &&
+    host.header(request, 'access-control-request-method') !== undefined &&
+    host.header(request, 'authorization') === undefined &&
+    host.header(request, 'cookie') === undefined &&
+    !host.hasBody(request)
+  )
+}
+
+/** True where a response is what CORS middleware makes of a preflight, so that no handler has seen it. */
+export function answersPreflight<Res>(host: Host<never, Res>, response: Res, status: number): boolean {
+  const has = (name: string) => host.getHeader(response, name) !== undefined
+  return (
+    (status === 204 || (status === 200 && host.getHeader(response, 'content-length') === '0')) &&
+    has('access-control-allow-origin') &&
+    (has('access-control-allow-methods') || has('access-control-allow-headers'))
+  )
+}
+
+/** What is read of a request of Node's HTTP/1 or HTTP/2. */
+export type Bodied = Pick<IncomingMessage, 'headers'> & {
+  readonly stream?: { readonly endAfterHeaders?: boolean } | undefined
+}
+
+/** True for a request that has a body. On HTTP/2 no field need say so: there the stream does. */
+export function hasBody({ headers, stream }: Bodied): boolean {
+  const length = headers['content-length']
+  return (
+    headers['transfer-encoding'] !== undefined ||
+    (length !== undefined && Number(length) !== 0) ||
+    stream?.endAfterHeaders === false
+  )
+}
