@@ -21,6 +21,8 @@ export default defineConfig(({ mode }) => ({
   test: {
     // Tests have bounds of their own for what must be quick: this is for what hangs, on a machine that does more.
     testTimeout: 60_000,
+    // Tests provoke warnings and look at each that they provoke.
+    execArgv: ['--no-warnings'],
     hookTimeout: 60_000,
     env: { TEST_ALL: mode === 'all' ? '1' : '' },
     // Two even on two cores, as files often wait for npm, a compiler or a socket.

@@ -142,6 +142,12 @@ export function manualClock(now = start): ManualClock {
 /** The field by which a test says what peer a request comes from. */
 export const peerField = 'x-test-peer'
 
+/** Where warnings are put down, one list a server. One listener serves all. */
+const hearers = new Set<Warning[]>()
+process.on('warning', ({ name, code, message }: Error & { code?: string }) => {
+  if (name === 'HeadgateWarning') for (const heard of hearers) heard.push({ code, message })
+})
+
 /** Starts servers for a suite, and closes them after each test. */
 export function servers(framework: Framework) {
   const running: Running[] = []
@@ -150,10 +156,7 @@ export function servers(framework: Framework) {
   })
   return async (spec: AppSpec | Promise<Built>): Promise<Running> => {
     const heard: Warning[] = []
-    const hear = (warning: Error & { code?: string }) => {
-      if (warning.name === 'HeadgateWarning') heard.push({ code: warning.code, message: warning.message })
-    }
-    process.on('warning', hear)
+    hearers.add(heard)
     const built = await (spec instanceof Promise ? spec : framework.build(spec))
     const address = await listen(built.server, !(spec instanceof Promise) && spec.unixSocket === true)
     const app = Object.assign(new Client(address), {
@@ -163,7 +166,7 @@ export function servers(framework: Framework) {
         return heard.filter((warning) => code === undefined || warning.code === code)
       },
       async stop() {
-        process.off('warning', hear)
+        hearers.delete(heard)
         Client.prototype.close.call(app)
         built.server.closeAllConnections()
         await built.close()
