@@ -24,13 +24,11 @@ export interface CommonSettings {
 
 /** How those are read. `store` and `now` belong together: `openLimiter` reads them. */
 export const commonOptions = {
-  store: { borrowed: ['storage'] },
+  store: {},
   now: {},
   countDenied: { read: flag },
   block: {
-    read: (option: string, value: unknown) => (value === undefined ? 0 : durationMs(option, value)),
-    borrowed: ['blockDuration'],
-    note: "A number is ms; a text has a unit, '10m'."
+    read: (option: string, value: unknown) => (value === undefined ? 0 : durationMs(option, value))
   }
 } as const satisfies TableOf<CommonSettings>
 

@@ -1,4 +1,5 @@
 import { HeadgateError } from './errors.js'
+import { foreignHint } from './foreign-names.js'
 
 /** One option, as the table of its room has it. */
 export interface Option<T = unknown, Context = never> {
@@ -7,10 +8,6 @@ export interface Option<T = unknown, Context = never> {
    * only together with others; a comment on the table then says what reads it.
    */
   readonly read?: (option: string, value: unknown, context: Context) => T
-  /** What other limiters call it, and their users type first. */
-  readonly borrowed?: readonly string[]
-  /** What those users must know before they rename it. */
-  readonly note?: string
   /** True if there is no default. Then the reader says what it needs, also in place of null. */
   readonly isRequired?: boolean
 }
@@ -74,10 +71,12 @@ export function badOption(option: string, value: unknown, fix: string): Headgate
 
 /**
  * Refuses option names that are not known, so that a misspelt one never leaves a route unprotected, and null.
- * @throws HeadgateError `HEADGATE_UNKNOWN_OPTION`, with the near name where there is one
+ * @param known a table of options, or the names of what has parts that nobody else calls anything
+ * @throws HeadgateError `HEADGATE_UNKNOWN_OPTION`, with what is meant where that is known
  */
 export function checkNames(options: object, known: OptionTable | readonly string[], where: string): void {
-  const table: OptionTable = isList(known) ? Object.fromEntries(known.map((name) => [name, {}])) : known
+  const isTable = !isList(known)
+  const table: OptionTable = isTable ? known : Object.fromEntries(known.map((name) => [name, {}]))
   const unknown: string[] = []
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(table, name)) {
@@ -85,29 +84,39 @@ export function checkNames(options: object, known: OptionTable | readonly string
     } else if (value === null && table[name]!.isRequired !== true)
       throw badOption(name, value, 'give it a value, or leave it out for the default')
   }
-  if (unknown.length > 0)
-    throw new HeadgateError(
-      'HEADGATE_UNKNOWN_OPTION',
-      unknown.map((name) => `\`${name}\` is no option of ${where}: ${hintFor(name, table)}`).join('\n')
-    )
+  if (unknown.length === 0) return
+  let list: string | undefined = `known are ${quoted(Object.keys(table))}.`
+  const lines = unknown.map((name) => {
+    let hint = hintFor(name, table, isTable)
+    if (hint === undefined) {
+      hint = list
+      list = undefined
+    }
+    return `\`${name.slice(0, longestName)}\` is no option of ${where}${hint === undefined ? '.' : `: ${hint}`}`
+  })
+  throw new HeadgateError('HEADGATE_UNKNOWN_OPTION', lines.join('\n'))
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ')
 }
 
 function isList(known: OptionTable | readonly string[]): known is readonly string[] {
   return Array.isArray(known)
 }
 
-function hintFor(name: string, table: OptionTable): string {
-  const known = Object.keys(table)
-  const near = known.find((option) => table[option]!.borrowed?.includes(name)) ?? nearest(name, known)
-  if (near === undefined) return `known are ${known.map((k) => `\`${k}\``).join(', ')}.`
-  const { note } = table[near]!
-  return `did you mean \`${near}\`?${note === undefined ? '' : ` ${note}`}`
+function hintFor(name: string, table: OptionTable, hasForeign: boolean): string | undefined {
+  const isKnown = (option: string) => Object.hasOwn(table, option)
+  const foreign = hasForeign ? foreignHint(name, isKnown) : undefined
+  if (foreign !== undefined) return foreign
+  const near = nearest(name, Object.keys(table))
+  return near === undefined ? undefined : `did you mean \`${near}\`?`
 }
 
-/** The known name that was most likely meant, or undefined. */
+/** The known name that was most likely meant, or undefined: one that differs by a slip or two, not by a syllable. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1
+  let least = (name.length < 6 ? 1 : name.length < 12 ? 2 : 3) + 1
   for (const candidate of known) {
     const distance = editDistance(name.slice(0, longestName).toLowerCase(), candidate.toLowerCase())
     if (distance < least) {
@@ -121,15 +130,18 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 /** Names longer than this are no misspelt option; what follows is not compared. */
 const longestName = 64
 
-/** Levenshtein distance, for names of a few letters. */
+/** Damerau's distance, for names of a few letters: what is inserted, left out, replaced, or changes places. */
 function editDistance(a: string, b: string): number {
+  let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
     for (let j = 1; j <= b.length; j++) {
-      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1))
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : replaced
+      next.push(Math.min(replaced, swapped, row[j]! + 1, next[j - 1]! + 1))
     }
+    before = row
     row = next
   }
   return row[b.length]!

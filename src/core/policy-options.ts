@@ -80,24 +80,14 @@ export function partOf(units: number, share: number): number {
 /** All options of one policy. */
 export const policyOptions = {
   name: {
-    read: (_option: string, value: unknown) => checkPolicyName(value ?? 'default'),
-    borrowed: ['keyPrefix', 'identifier']
+    read: (_option: string, value: unknown) => checkPolicyName(value ?? 'default')
   },
   limit: {
     read: (option: string, value: unknown) => wholeNumber(option, value, 1),
-    isRequired: true,
-    borrowed: ['max', 'points', 'total', 'requests', 'rate']
+    isRequired: true
   },
-  window: {
-    read: durationMs,
-    isRequired: true,
-    borrowed: ['windowMs', 'windowSec', 'timeWindow', 'duration', 'ttl', 'interval'],
-    note: "A number is ms; a text has a unit, '60s'."
-  },
-  strategy: {
-    read: (_option: string, value: unknown) => strategyOf(value ?? 'fixed-window'),
-    borrowed: ['algorithm']
-  },
+  window: { read: durationMs, isRequired: true },
+  strategy: { read: (_option: string, value: unknown) => strategyOf(value ?? 'fixed-window') },
   ...strategyOptions
 } as const satisfies TableOf<PolicyOptions>
 

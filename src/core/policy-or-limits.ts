@@ -11,7 +11,7 @@ export type PolicyOrLimits<One, Each = One> =
   | { readonly limits: readonly Each[] }
 
 /** The option that stands in place of one policy; `readLimits` reads it. */
-const listOption: OptionTable = { limits: { isRequired: true, borrowed: ['throttlers', 'tiers'] } }
+const listOption: OptionTable = { limits: { isRequired: true } }
 
 /** The options that say what the limit is. All others say how it is applied. */
 export const limitOptions: OptionTable = { ...policyOptions, ...listOption }

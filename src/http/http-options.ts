@@ -77,41 +77,28 @@ export interface Limits {
  * `key`, which needs the host.
  */
 export const httpOptions = {
-  key: { borrowed: ['keyGenerator', 'getTracker'] },
+  key: {},
   cost: { read: costOf },
-  skip: { read: functionOrNull, borrowed: ['ignoreUserAgents', 'skipIf'] },
-  allow: { read: matcherOf, borrowed: ['allowList', 'whitelist'] },
-  deny: { read: matcherOf, borrowed: ['blockList', 'blacklist'] },
+  skip: { read: functionOrNull },
+  allow: { read: matcherOf },
+  deny: { read: matcherOf },
   ipv6Subnet: {
-    read: (_option: string, value: unknown) => (value === undefined ? defaultIPv6Subnet : checkSubnet(value)),
-    borrowed: ['ipv6SubnetPrefix']
+    read: (_option: string, value: unknown) => (value === undefined ? defaultIPv6Subnet : checkSubnet(value))
   },
   forwarded: {
     read: (option: string, value: unknown) => forwardedBy(option, value) ?? 'x-forwarded-for'
   },
-  countOnly: {
-    read: countsOf,
-    borrowed: ['skipSuccessfulRequests', 'skipFailedRequests'],
-    note: "'failures' leaves successful requests out, 'successes' failed ones."
-  },
+  countOnly: { read: countsOf },
   shadow: {
-    read: (option: string, value: unknown) => (isFunction(value) ? value : flag(option, value)),
-    borrowed: ['dryRun', 'reportOnly']
+    read: (option: string, value: unknown) => (isFunction(value) ? value : flag(option, value))
   },
-  headers: {
-    borrowed: ['setHeaders', 'standardHeaders', 'legacyHeaders'],
-    note: "A style's name, such as 'draft-06'; 'none' for Retry-After only."
-  },
+  headers: {},
   retryAfterFormat: {},
   exposeHeaders: { read: flag },
   partitionKey: { read: secretOf },
-  statusCode: { read: statusOf, borrowed: ['status'] },
-  message: { read: messageOf, borrowed: ['errorMessage'] },
-  onLimited: {
-    read: functionOrNull,
-    borrowed: [...['handler', 'onExceeded', 'onDenied', 'onLimitReached'], 'errorResponseBuilder'],
-    note: 'It is called with (request, response, rateLimit), and what it returns is sent.'
-  }
+  statusCode: { read: statusOf },
+  message: { read: messageOf },
+  onLimited: { read: functionOrNull }
 } as const satisfies OptionTable & TableOf<HttpSettings<never, never>>
 
 type AnyFunction = (...args: never[]) => unknown

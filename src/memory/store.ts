@@ -1,5 +1,5 @@
 import { Names } from '../core/names.js'
-import { badOption, checkNames } from '../core/options.js'
+import { badOption, checkNames, readOptions, type TableOf } from '../core/options.js'
 import { wholeNumber } from '../core/readers.js'
 import type { Buckets, BucketsOptions, Store } from '../core/store.js'
 import { MemoryBuckets } from './buckets.js'
@@ -14,6 +14,14 @@ export interface MemoryStoreOptions {
   readonly maxKeys?: number | undefined
 }
 
+/** How those are read. */
+const memoryStoreOptions = {
+  maxKeys: {
+    read: (option: string, value: unknown) =>
+      value === undefined ? undefined : wholeNumber(option, value, 1)
+  }
+} as const satisfies TableOf<MemoryStoreOptions>
+
 /**
  * The embedded store: exact, synchronous and bounded. Keys that owe nothing are reclaimed as others come, without
  * a timer; keys that owe are never forgotten. What does not fit `maxKeys` is judged by a fixed-size overflow that
@@ -26,8 +34,8 @@ export interface MemoryStoreOptions {
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, 'give { maxKeys }, or nothing')
-  checkNames(options, ['maxKeys'], 'memoryStore')
-  const maxKeys = options.maxKeys === undefined ? undefined : wholeNumber('maxKeys', options.maxKeys, 1)
+  checkNames(options, memoryStoreOptions, 'memoryStore')
+  const { maxKeys } = readOptions(memoryStoreOptions, options)
   const names = new Names({ areSame: (a, b) => a === b })
   const shared = new Map<string, Buckets>()
   return {

@@ -39,7 +39,7 @@ export interface NestLimitSettings {
 /** How those are read. */
 export const nestOptions = {
   stage: { read: oneOf(['guard', 'interceptor'], "give 'guard' or 'interceptor'") },
-  scope: { read: oneOf(['shared', 'handler'], "give 'shared' or 'handler'"), borrowed: ['generateKey'] }
+  scope: { read: oneOf(['shared', 'handler'], "give 'shared' or 'handler'") }
 } as const satisfies TableOf<NestLimitSettings>
 
 /** Names of the module's policies. Extend it to have them checked: `interface LimitPolicies { login: true }`. */

@@ -1,6 +1,6 @@
-import { badOption } from '../core/options.js'
+import { badOption, type TableOf } from '../core/options.js'
 import { flag } from '../core/readers.js'
-import { checkStoreOptions, type RemoteStoreOptions, remoteStoreOptionNames } from '../remote/options.js'
+import { checkStoreOptions, type RemoteStoreOptions, remoteStoreOptions } from '../remote/options.js'
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions extends RemoteStoreOptions {
@@ -18,19 +18,27 @@ export interface RedisSettings {
   readonly remote: RemoteStoreOptions
 }
 
-/** The names of the options of `redisStore`. */
-export const redisStoreOptionNames = ['prefix', ...remoteStoreOptionNames, 'cluster'] as const
+/** How those are read; `remoteStore` reads its own. */
+const redisStoreOptions = {
+  prefix: { read: prefixOf },
+  ...remoteStoreOptions,
+  cluster: { read: flag }
+} as const satisfies TableOf<RedisStoreOptions>
 
 /** @throws HeadgateError that names the option, the value and the fix */
 export function readOptions(options: RedisStoreOptions): RedisSettings {
-  checkStoreOptions(options, redisStoreOptionNames, 'redisStore', "{ prefix: 'api:' }")
+  checkStoreOptions(options, redisStoreOptions, 'redisStore', "{ prefix: 'api:' }")
   const { prefix, cluster, ...remote } = options
-  return { prefix: prefixOf(prefix), isCluster: flag('cluster', cluster), remote }
+  return {
+    prefix: redisStoreOptions.prefix.read('prefix', prefix),
+    isCluster: redisStoreOptions.cluster.read('cluster', cluster),
+    remote
+  }
 }
 
 /** A prefix with a brace of its own would take the hash tag's place. */
-function prefixOf(prefix: unknown): string {
+function prefixOf(option: string, prefix: unknown): string {
   if (prefix === undefined) return 'headgate:'
   if (typeof prefix === 'string' && /^[\x21-\x7e]{1,128}$/.test(prefix) && !/[{}]/.test(prefix)) return prefix
-  throw badOption('prefix', prefix, 'give 1 to 128 printable ASCII characters without { and }')
+  throw badOption(option, prefix, 'give 1 to 128 printable ASCII characters without { and }')
 }

@@ -1,6 +1,6 @@
 import { type Duration, durationMs } from '../core/duration.js'
 import type { HeadgateError } from '../core/errors.js'
-import { badOption, checkNames } from '../core/options.js'
+import { badOption, checkNames, type OptionTable, readOptions, type TableOf } from '../core/options.js'
 import { wholeNumber } from '../core/readers.js'
 import type { OnStoreError } from '../core/verdict.js'
 import type { BreakerSettings } from './breaker.js'
@@ -57,50 +57,50 @@ export interface RemoteSettings {
   readonly onStateChange: (state: StoreState) => void
 }
 
-/** The names of the options of every remote store. */
-export const remoteStoreOptionNames = [
-  'deadline',
-  'onStoreError',
-  'share',
-  'breaker',
-  'denyCache',
-  'onStateChange'
-] as const
+/** How those are read. */
+export const remoteStoreOptions = {
+  deadline: { read: (option: string, value: unknown) => durationMs(option, value ?? 100) },
+  onStoreError: {
+    read: (option: string, value: unknown) => remoteLimiterOptions.onStoreError.read(option, value) ?? 'local'
+  },
+  share: { read: (option: string, value: unknown) => remoteLimiterOptions.share.read(option, value) ?? 1 },
+  breaker: { read: breakerOf },
+  denyCache: {
+    read: (option: string, value: unknown) => (value === undefined ? 0 : durationMs(option, value))
+  },
+  onStateChange: { read: listenerOf }
+} as const satisfies TableOf<RemoteStoreOptions>
 
 /**
  * Refuses options of a store that are no object, or that it does not know.
  * @throws HeadgateError
  */
-export function checkStoreOptions(
-  options: object,
-  names: readonly string[],
-  store: string,
-  example: string
-): void {
+export function checkStoreOptions(options: object, table: OptionTable, store: string, example: string): void {
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, `give an object such as ${example}, or nothing`)
-  checkNames(options, names, store)
+  checkNames(options, table, store)
 }
 
 /** @throws HeadgateError that names the option, the value and the fix */
-export function readOptions(options: RemoteStoreOptions): RemoteSettings {
-  const { breaker = {}, onStateChange } = options
-  const { onStoreError, share } = remoteLimiterOptions
-  if (typeof breaker !== 'object') throw badOption('breaker', breaker, "give { failures: 3, cooldown: '1s' }")
+export function readRemoteOptions(options: RemoteStoreOptions): RemoteSettings {
+  const { deadline, denyCache, ...read } = readOptions(remoteStoreOptions, options)
+  return { ...read, deadlineMs: deadline, denyCacheMs: denyCache }
+}
+
+function breakerOf(option: string, value: unknown = {}): BreakerSettings {
+  if (typeof value !== 'object') throw badOption(option, value, "give { failures: 3, cooldown: '1s' }")
+  const breaker = value as NonNullable<RemoteStoreOptions['breaker']>
   checkNames(breaker, ['failures', 'cooldown'], '`breaker`')
-  if (onStateChange !== undefined && typeof onStateChange !== 'function')
-    throw badOption('onStateChange', onStateChange, 'give a function')
   return {
-    deadlineMs: durationMs('deadline', options.deadline ?? 100),
-    onStoreError: onStoreError.read('onStoreError', options.onStoreError) ?? 'local',
-    share: share.read('share', options.share) ?? 1,
-    breaker: {
-      failures: wholeNumber('breaker.failures', breaker.failures ?? 3, 1),
-      cooldownMs: durationMs('breaker.cooldown', breaker.cooldown ?? 1000)
-    },
-    denyCacheMs: options.denyCache === undefined ? 0 : durationMs('denyCache', options.denyCache),
-    onStateChange: onStateChange ?? warnOfOutage
+    failures: wholeNumber('breaker.failures', breaker.failures ?? 3, 1),
+    cooldownMs: durationMs('breaker.cooldown', breaker.cooldown ?? 1000)
   }
+}
+
+function listenerOf(option: string, value: unknown): (state: StoreState) => void {
+  if (value === undefined) return warnOfOutage
+  if (typeof value !== 'function') throw badOption(option, value, 'give a function')
+  return value as (state: StoreState) => void
 }
 
 function warnOfOutage({ error }: StoreState): void {

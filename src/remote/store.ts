@@ -16,8 +16,8 @@ import {
   checkStoreOptions,
   type RemoteSettings,
   type RemoteStoreOptions,
-  readOptions,
-  remoteStoreOptionNames
+  readRemoteOptions,
+  remoteStoreOptions
 } from './options.js'
 import { Repayment } from './repayment.js'
 import { StateExecutor } from './state-executor.js'
@@ -41,8 +41,8 @@ export interface RemoteStore extends AsyncStore {
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function remoteStore(backend: Backend, options: RemoteStoreOptions = {}): RemoteStore {
-  checkStoreOptions(options, remoteStoreOptionNames, 'remoteStore', "{ deadline: '100ms' }")
-  const settings = readOptions(options)
+  checkStoreOptions(options, remoteStoreOptions, 'remoteStore', "{ deadline: '100ms' }")
+  const settings = readRemoteOptions(options)
   checkBackend(backend)
   return new BackendStore(backend, settings)
 }

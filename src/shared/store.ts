@@ -1,4 +1,4 @@
-import { badOption, checkNames } from '../core/options.js'
+import { badOption, checkNames, type TableOf } from '../core/options.js'
 import { wholeNumber } from '../core/readers.js'
 import type { Store } from '../core/store.js'
 import { AttachedBuffer, newBuffer, type SharedHandle } from './buffer.js'
@@ -27,6 +27,13 @@ export interface SharedStore extends Store {
   readonly handle: SharedHandle
 }
 
+/** Their names. Which of them may stand together is read below. */
+const sharedStoreOptions: TableOf<SharedStoreOptions & SharedStoreSource> = {
+  maxKeys: {},
+  maxBytes: {},
+  from: {}
+}
+
 const defaultMaxKeys = 100_000
 
 /** Indexes into the buffer must fit 32 bits. */
@@ -45,7 +52,7 @@ const mostKeys = 2 ** 27
 export function sharedStore(options: SharedStoreOptions | SharedStoreSource = {}): SharedStore {
   if (typeof options !== 'object' || options === null)
     throw badOption('options', options, 'give { maxKeys }, { from: handle }, or nothing')
-  checkNames(options, ['maxKeys', 'maxBytes', 'from'], 'sharedStore')
+  checkNames(options, sharedStoreOptions, 'sharedStore')
   const { maxKeys, maxBytes, from } = options as SharedStoreOptions & Partial<SharedStoreSource>
   if (from === undefined) return new AttachedBuffer({ headgate: 1, buffer: bufferOf(maxKeys, maxBytes) })
   for (const [name, value] of Object.entries({ maxKeys, maxBytes }))
