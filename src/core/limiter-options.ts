@@ -64,7 +64,8 @@ export function openLimiter({ store, now, block: blockMs, settings, ...opening }
   return new PolicyLimiter({ ...asked, buckets: (store as Store).open(asked), now: clock })
 }
 
-function isAsync(store: unknown): store is AsyncStore {
+/** True for a store outside the process. */
+export function isAsync(store: unknown): store is AsyncStore {
   return typeof (store as AsyncStore | null)?.openAsync === 'function'
 }
 

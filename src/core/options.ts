@@ -8,6 +8,8 @@ export interface Option<T = unknown, Context = never> {
    * only together with others; a comment on the table then says what reads it.
    */
   readonly read?: (option: string, value: unknown, context: Context) => T
+  /** What gives it a meaning: whoever has one of these of his own does not inherit this one. */
+  readonly dependsOn?: readonly string[]
   /** True if there is no default. Then the reader says what it needs, also in place of null. */
   readonly isRequired?: boolean
 }
@@ -53,6 +55,13 @@ export function readOptions<Table extends OptionTable>(
 /** The part of an options object that a table knows. */
 export function pick(options: object, table: OptionTable): object {
   return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(table, name)))
+}
+
+/** What of `outer` is inherited beside `own`: not what depends on an option that `own` has itself. */
+export function inheritable(outer: object, own: object, table: OptionTable): object {
+  const given = own as Readonly<Record<string, unknown>>
+  const isCutOff = (name: string) => table[name]?.dependsOn?.some((option) => given[option] !== undefined)
+  return Object.fromEntries(Object.entries(outer).filter(([name]) => isCutOff(name) !== true))
 }
 
 /** A value as an error message shows it: short, and never the value's own throwing code. */

@@ -1,4 +1,4 @@
-import { badOption, checkNames, type OptionTable, pick } from './options.js'
+import { badOption, checkNames, inheritable, type OptionTable, pick } from './options.js'
 import { checkUnique, definePolicy, type Policy, tierName } from './policy.js'
 import { type PolicyOptions, policyOptions } from './policy-options.js'
 
@@ -88,12 +88,14 @@ export function isLimitOption(name: string): boolean {
 
 /**
  * Fills in what `own` leaves out from `outer`. What says the limit itself is inherited only if `own` has no `limits` and
- * lacks `limit` or `window`; all other options always are.
+ * lacks `limit` or `window`; all other options are, as `settings` has them.
  */
-export function inherit(outer: object, own: object): object {
+export function inherit(outer: object, own: object, settings: OptionTable): object {
   const { limit, window, limits } = own as Readonly<Record<string, unknown>>
   const isWhole = limits !== undefined || (limit !== undefined && window !== undefined)
   const given = Object.entries(own).filter(([, value]) => value !== undefined)
-  const inherited = Object.entries(outer).filter(([name]) => !isWhole || !isLimitOption(name))
+  const inherited = Object.entries(inheritable(outer, own, settings)).filter(
+    ([name]) => !isWhole || !isLimitOption(name)
+  )
   return Object.fromEntries([...inherited, ...given])
 }

@@ -1,7 +1,7 @@
 import { HeadgateError } from '../core/errors.js'
 import { shown } from '../core/options.js'
 import { inherit, isLimitOption } from '../core/policy-or-limits.js'
-import type { GateOptions } from '../http/options.js'
+import { type GateOptions, gateSettings } from '../http/options.js'
 import type { LimitedRequest } from './limit.js'
 import { type Class, classMark, type Mark, methodMark, methodsOf, type Said } from './marks.js'
 
@@ -56,7 +56,7 @@ export function limitsOf(target: Class | object, make?: (limit: never) => unknow
 function limitOf(owner: Class, method: string | symbol): Said | false | undefined {
   const placing = placingOf(owner, method)
   if (placing?.by !== 'method' || typeof placing.limit !== 'object') return placing?.limit
-  return inherit(typeof placing.outer === 'object' ? placing.outer : {}, placing.limit)
+  return inherit(typeof placing.outer === 'object' ? placing.outer : {}, placing.limit, gateSettings)
 }
 
 function classOf(target: unknown): Class {

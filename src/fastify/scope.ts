@@ -1,5 +1,5 @@
 import type { RouteOptions } from 'fastify'
-import { badOption, checkNames, pick } from '../core/options.js'
+import { badOption, checkNames, inheritable, pick } from '../core/options.js'
 import { saysLimit } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { Gate } from '../http/gate.js'
@@ -106,7 +106,8 @@ export class LimitScope {
         limit,
         "give a policy such as { limit: 5, window: '1m' }, a policy's name, or false"
       )
-    return place({ ...this.#settings, ...limit } as ResolvedLimit, "a route's `limit`", owner)
+    const inherited = inheritable(this.#settings, limit, inheritedOptions)
+    return place({ ...inherited, ...limit } as ResolvedLimit, "a route's `limit`", owner)
   }
 }
 

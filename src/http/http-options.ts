@@ -3,7 +3,7 @@ import { flag, oneOf, wholeNumber } from '../core/readers.js'
 import { checkSubnet, defaultIPv6Subnet } from './address.js'
 import { addressMatcher } from './address-list.js'
 import type { ForwardedSource } from './forwarded.js'
-import type { HeaderStyleName, RetryAfterFormat } from './headers/index.js'
+import type { HeaderPlan, HeaderStyleName, RetryAfterFormat } from './headers/index.js'
 import type { KeySpec } from './key.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 import type { PerRequest, RuleSource } from './rules.js'
@@ -67,9 +67,10 @@ export type CountPredicate<Req, Res> = (
 /** Called for a request that would have been denied. */
 export type ShadowListener<Req> = (request: Req, rateLimit: RequestRateLimit) => void
 
-/** What the reader of `cost` must know of the limits. */
-export interface Limits {
+/** What readers must know of other options. */
+export interface HttpTerms {
   readonly rules: Pick<RuleSource<never>, 'fixed'>
+  readonly headers: Pick<HeaderPlan, 'lists'>
 }
 
 /**
@@ -95,7 +96,7 @@ export const httpOptions = {
   headers: {},
   retryAfterFormat: {},
   exposeHeaders: { read: flag },
-  partitionKey: { read: secretOf },
+  partitionKey: { read: secretOf, dependsOn: ['headers'] },
   statusCode: { read: statusOf },
   message: { read: messageOf },
   onLimited: { read: functionOrNull }
@@ -131,7 +132,7 @@ function messageOf(option: string, value: unknown): string | AnyFunction | null 
   )
 }
 
-function costOf(option: string, value: unknown, { rules }: Limits): number | AnyFunction {
+function costOf(option: string, value: unknown, { rules }: HttpTerms): number | AnyFunction {
   if (value === undefined) return 1
   if (isFunction(value)) return value
   const cost = wholeNumber(option, value, 1)
@@ -154,10 +155,13 @@ const forwardedBy = oneOf(
   "give 'x-forwarded-for' or 'forwarded', the one that your proxy sets"
 )
 
-function secretOf(option: string, value: unknown): string | null {
+function secretOf(option: string, value: unknown, { headers }: HttpTerms): string | null {
   if (value === undefined) return null
-  if (typeof value === 'string' && value.length >= 16) return value
-  throw badOption(option, typeof value === 'string' ? '…' : value, 'give a secret of at least 16 characters')
+  const shown = typeof value === 'string' ? '…' : value
+  if (typeof value !== 'string' || value.length < 16)
+    throw badOption(option, shown, 'give a secret of at least 16 characters')
+  if (headers.lists.length > 0) return value
+  throw badOption(option, shown, "only styles from 'draft-08' on carry it: give `headers` one of those")
 }
 
 function statusOf(option: string, value: unknown): number {

@@ -56,7 +56,7 @@ export function gatePlan<Req, Res>(
   const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds', key = 'ip', now } = options
   const headers = headerPlan(styles, { retryAfterFormat })
   const rules = ruleSource(written, options, owner)
-  const read = readOptions(httpOptions, options, { rules })
+  const read = readOptions(httpOptions, options, { rules, headers })
   const { shadow } = read
   return {
     rules,

@@ -1,6 +1,7 @@
 import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
+import { badOption } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import type { PolicyOptions } from '../core/policy-options.js'
 import type { Written } from '../core/policy-or-limits.js'
@@ -45,6 +46,9 @@ export function ruleSource<Req>(
   settings: LimiterSettings,
   owner: Owner
 ): RuleSource<Req> {
+  const { lease } = settings
+  if (lease !== undefined && tiers.some((tier) => typeof tier.limit === 'function'))
+    throw badOption('lease', lease, 'under a `limit` that is a function nothing is leased; leave it out')
   const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
   const open = limiterOpener(settings, memoryStore, {
     ...owner,

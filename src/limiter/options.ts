@@ -3,6 +3,7 @@ import {
   type BuiltLimiter,
   type CommonSettings,
   commonOptions,
+  isAsync,
   openLimiter
 } from '../core/limiter-options.js'
 import { type OptionTable, readOptions } from '../core/options.js'
@@ -10,7 +11,11 @@ import type { Policy } from '../core/policy.js'
 import type { PolicyOptions } from '../core/policy-options.js'
 import { definePolicies, type PolicyOrLimits, readLimits } from '../core/policy-or-limits.js'
 import type { Owner, Store } from '../core/store.js'
-import { type RemoteLimiterSettings, remoteLimiterOptions } from '../remote/limiter-options.js'
+import {
+  type RemoteLimiterSettings,
+  type RemoteTerms,
+  remoteLimiterOptions
+} from '../remote/limiter-options.js'
 
 /** The options of a limiter other than its policies. */
 export interface LimiterSettings extends CommonSettings, RemoteLimiterSettings {}
@@ -64,6 +69,8 @@ export function limiterOpener(
 /** Reads the settings of limiters with these policies, or with the same policies and other windows. */
 function readSettings(options: LimiterSettings, policies: readonly Policy[]) {
   const common = readOptions(commonOptions, options)
-  const settings = readOptions(remoteLimiterOptions, options, { policies, countDenied: common.countDenied })
+  const { countDenied } = common
+  const terms: RemoteTerms = { isRemote: isAsync(options.store), policies, countDenied }
+  const settings = readOptions(remoteLimiterOptions, options, terms)
   return { ...common, settings }
 }

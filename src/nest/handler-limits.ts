@@ -7,7 +7,7 @@ import { type Placing, placingOf } from '../decorators/limits-of.js'
 import { type Class, methodMark, methodsOf } from '../decorators/marks.js'
 import type { Host } from '../http/host.js'
 import { NamedPolicies } from '../http/named-policies.js'
-import { gatePlan } from '../http/options.js'
+import { gatePlan, gateSettings } from '../http/options.js'
 import { ContextGate, isHttp } from './context-gate.js'
 import { isField } from './graphql.js'
 import type { Message } from './message.js'
@@ -83,7 +83,7 @@ export class HandlerLimits {
         "the module's own limit is the policy 'default': give this one another name"
       )
     this.policies = new NamedPolicies(policies, { by: '`@Limit`', owner: 'the module' }, (name, policy) =>
-      this.#place(inherit(this.#options, policy), `policies.${name}`, { mayShare: true }, true)
+      this.#place(inherit(this.#options, policy, gateSettings), `policies.${name}`, { mayShare: true }, true)
     )
   }
 
@@ -142,8 +142,9 @@ export class HandlerLimits {
     const { by, limit, outer } = placing
     if (limit === false) return null
     if (typeof limit === 'string') return this.policies.of(limit)
-    if (by === 'method') return this.#placeHandler(inherit(this.#outer(outer), limit), owner, method, true)
-    const options: NestLimit = inherit(this.#options, limit)
+    if (by === 'method')
+      return this.#placeHandler(inherit(this.#outer(outer), limit, gateSettings), owner, method, true)
+    const options: NestLimit = inherit(this.#options, limit, gateSettings)
     if (options.scope === 'handler') return this.#placeHandler(options, owner, method, true)
     const shared =
       this.#classes.get(owner) ??
@@ -155,7 +156,8 @@ export class HandlerLimits {
   /** What a method inherits: what its class says, and then the module. */
   #outer(said: Placing['outer']): object {
     if (said === undefined) return this.#options
-    return inherit(this.#options, typeof said === 'string' ? this.policies.optionsOf(said) : said)
+    const own = typeof said === 'string' ? this.policies.optionsOf(said) : said
+    return inherit(this.#options, own, gateSettings)
   }
 
   #placeHandler(options: NestLimit, owner: Class, method: string, isMarked: boolean): HandlerLimit {

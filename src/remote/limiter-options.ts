@@ -3,7 +3,7 @@ import type { Policy } from '../core/policy.js'
 import { oneOf, wholeNumber } from '../core/readers.js'
 import type { OnStoreError } from '../core/verdict.js'
 
-/** Options of a limiter that matter only with a store outside the process. They are read with any store. */
+/** Options of a limiter that matter only with a store outside the process. With others they are refused. */
 export interface RemoteLimiterSettings {
   /**
    * What to do while a store outside the process fails: `'allow'` or `'deny'` every request, or count in this process
@@ -20,29 +20,53 @@ export interface RemoteLimiterSettings {
   readonly lease?: number | undefined
 }
 
-/** What decides whether a limiter can lease. */
-export interface Leasing {
+/** What decides whether these options mean anything. */
+export interface RemoteTerms {
+  /** True if the limiter's store is outside the process. */
+  readonly isRemote: boolean
   readonly policies: readonly Policy[]
   readonly countDenied: boolean
 }
 
+const wordOf = oneOf(['allow', 'deny', 'local'], "give 'allow', 'deny' or 'local'")
+
 /** How those are read. */
 export const remoteLimiterOptions = {
-  onStoreError: { read: oneOf(['allow', 'deny', 'local'], "give 'allow', 'deny' or 'local'") },
-  share: { read: shareOf },
-  lease: { read: leaseOf }
+  onStoreError: { read: ofRemote(onStoreErrorOf), dependsOn: ['store'] },
+  share: { read: ofRemote(shareOf), dependsOn: ['store', 'onStoreError'] },
+  lease: { read: ofRemote(leaseOf), dependsOn: ['store'] }
 } as const satisfies TableOf<RemoteLimiterSettings>
 
 /** Those options, read. The store decides what is undefined. */
 export type ReadRemoteLimiterSettings = ReadBy<typeof remoteLimiterOptions>
 
-function shareOf(option: string, value: unknown): number | undefined {
+type Read<T> = (option: string, value: unknown, terms: RemoteTerms) => T | undefined
+
+/** Refuses an option where the store is in the process, and would never look at it. */
+function ofRemote<T>(read: Read<T>): Read<T> {
+  return (option, value, terms) => {
+    if (value === undefined) return undefined
+    if (terms.isRemote) return read(option, value, terms)
+    throw badOption(
+      option,
+      value,
+      'it does nothing with a store in this process, which counts for this process alone; give a `store` such as redisStore(client), or leave it out'
+    )
+  }
+}
+
+/** @throws HeadgateError `HEADGATE_BAD_OPTION` */
+export function onStoreErrorOf(option: string, value: unknown): OnStoreError | undefined {
+  return wordOf(option, value)
+}
+
+/** @throws HeadgateError `HEADGATE_BAD_OPTION` */
+export function shareOf(option: string, value: unknown): number | undefined {
   if (value === undefined || (typeof value === 'number' && value > 0 && value <= 1)) return value
   throw badOption(option, value, 'give 1 divided by the number of processes that share the limit')
 }
 
-function leaseOf(option: string, value: unknown, { policies, countDenied }: Leasing): number | undefined {
-  if (value === undefined) return undefined
+function leaseOf(option: string, value: unknown, { policies, countDenied }: RemoteTerms): number {
   const lease = wholeNumber(option, value, 1)
   if (countDenied)
     throw badOption(

@@ -4,7 +4,7 @@ import { badOption, checkNames, type OptionTable, readOptions, type TableOf } fr
 import { wholeNumber } from '../core/readers.js'
 import type { OnStoreError } from '../core/verdict.js'
 import type { BreakerSettings } from './breaker.js'
-import { remoteLimiterOptions } from './limiter-options.js'
+import { onStoreErrorOf, shareOf } from './limiter-options.js'
 
 /** Options of every remote store. */
 export interface RemoteStoreOptions {
@@ -61,9 +61,9 @@ export interface RemoteSettings {
 export const remoteStoreOptions = {
   deadline: { read: (option: string, value: unknown) => durationMs(option, value ?? 100) },
   onStoreError: {
-    read: (option: string, value: unknown) => remoteLimiterOptions.onStoreError.read(option, value) ?? 'local'
+    read: (option: string, value: unknown) => onStoreErrorOf(option, value) ?? 'local'
   },
-  share: { read: (option: string, value: unknown) => remoteLimiterOptions.share.read(option, value) ?? 1 },
+  share: { read: (option: string, value: unknown) => shareOf(option, value) ?? 1 },
   breaker: { read: breakerOf },
   denyCache: {
     read: (option: string, value: unknown) => (value === undefined ? 0 : durationMs(option, value))

@@ -1,5 +1,6 @@
 import type { AsyncBuckets, AsyncBucketsOptions, AsyncStore } from '../core/async-store.js'
 import { type Identity, Names } from '../core/names.js'
+import { badOption } from '../core/options.js'
 import type { Backend } from './backend.js'
 import { Batches } from './batches.js'
 import { RemoteBuckets } from './buckets.js'
@@ -92,8 +93,17 @@ class BackendStore implements RemoteStore {
 
   #open(name: string, options: AsyncBucketsOptions): RemoteBuckets {
     const { policies } = options
-    const { onStoreError, share, lease } = options.settings as ReadRemoteLimiterSettings
-    const settings = this.#settings
+    const {
+      onStoreError = this.#settings.onStoreError,
+      share,
+      lease
+    } = options.settings as ReadRemoteLimiterSettings
+    if (share !== undefined && onStoreError !== 'local')
+      throw badOption(
+        'share',
+        share,
+        `it is a part of what is counted here under \`onStoreError: 'local'\`, and that is '${onStoreError}'; leave it out`
+      )
     const buckets: RemoteBuckets = new RemoteBuckets({
       policies,
       name: this.#backend.name,
@@ -101,8 +111,8 @@ class BackendStore implements RemoteStore {
       executor: this.#executorFor(name, options),
       localCounting: new LocalCounting({
         policies,
-        onStoreError: onStoreError ?? settings.onStoreError,
-        share: share ?? settings.share
+        onStoreError,
+        share: share ?? this.#settings.share
       }),
       denyCache: this.#denyCacheFor(options),
       leases:

@@ -5,6 +5,7 @@ import {
   type LimiterTerms,
   type Locking,
   type RemoteStore,
+  type RemoteStoreOptions,
   remoteStore
 } from '../../src/remote/index.js'
 
@@ -75,5 +76,5 @@ class TableBackend implements Backend {
   }
 }
 
-export const lockingStore = (now: () => number): RemoteStore =>
-  remoteStore(new TableBackend(now), { deadline: '20s' })
+export const lockingStore = (now: () => number, options: RemoteStoreOptions = {}): RemoteStore =>
+  remoteStore(new TableBackend(now), { deadline: '20s', ...options })

@@ -652,7 +652,7 @@ export function headers(framework: Framework): void {
       expect(found.size).toBe(6)
     })
 
-    it('all tiers carry it; styles before -08 have no place for it', async () => {
+    it('all tiers carry it', async () => {
       const limits = [
         { limit: 10, window: '1s' },
         { limit: 99, window: '1h' }
@@ -663,9 +663,18 @@ export function headers(framework: Framework): void {
       const [quota, policy] = partitions(await app.get())
       expect(quota).toHaveLength(2)
       expect(new Set([...quota!, ...policy!]).size).toBe(1)
-      const six = await run({ global: { limit: 9, window: '1m', now: () => start, partitionKey: secret } })
-      expect(JSON.stringify(fields(await six.get()))).not.toContain('pk')
     })
+
+    it.each([undefined, 'draft-07', 'x-ratelimit-delta', 'none'])(
+      'is refused with the style %s, which does not carry it',
+      async (headers) => {
+        const options = { limit: 9, window: '1m', headers, partitionKey: secret } as Options
+        await expect(framework.build({ global: options })).rejects.toMatchObject({
+          code: 'HEADGATE_BAD_OPTION',
+          message: expect.stringMatching(/^`partitionKey` is "…": .*'draft-08'/)
+        })
+      }
+    )
 
     it('two limiters have their own, also where only one has any', async () => {
       const app = await run({
