@@ -4,8 +4,10 @@ import { badOption } from './options.js'
 /** A span of time: a whole number of milliseconds, or a text with a unit such as `'500ms'`, `'15m'`, `'1 day'`. */
 export type Duration = number | string
 
-const fix =
+const wanted =
   "give a positive whole number of milliseconds, or a text with a unit such as '30s', '15m', '1h', '1d'"
+
+const unitsKnown = 'units are ms, s, m, h, d, w and y, or their words, such as second or minutes'
 
 /**
  * Milliseconds of a duration.
@@ -14,7 +16,15 @@ const fix =
 export function durationMs(option: string, value: unknown): number {
   const parsed = typeof value === 'string' ? textMs(value) : value
   if (Number.isSafeInteger(parsed) && (parsed as number) > 0) return parsed as number
-  throw badOption(option, value, fix)
+  throw badOption(option, value, fixFor(value))
+}
+
+function fixFor(value: unknown): string {
+  const [, number, unit] = (typeof value === 'string' && /^\s*([\d.]*)\s*([a-zµ]*)\s*$/i.exec(value)) || []
+  if (number === undefined || (number === '' && unit === '')) return wanted
+  if (unit === '') return `it has no unit: write '${number}s' or '${number}m', or a number of milliseconds`
+  if (number === '') return `a unit needs its number, as in '30s' or '1 minute'; ${unitsKnown}`
+  return textMs(`1${unit}`) === undefined ? `'${unit}' is no unit: ${unitsKnown}` : wanted
 }
 
 function textMs(text: string): number | undefined {

@@ -15,7 +15,8 @@ export interface CommonSettings {
   /** Clock in whole ms since the epoch. The default never steps. Stores outside the process have their own. */
   readonly now?: Clock | undefined
   /**
-   * Charge denied requests too, up to what is left, so that a client that keeps hammering stays out. Default false.
+   * Charge denied requests too, up to what is left, so that a client that keeps hammering stays out. Default false. On a
+   * fixed window a denied request of cost 1 finds nothing left, so that only `block` keeps its client out.
    */
   readonly countDenied?: boolean | undefined
   /** How long a denied key stays blocked; at least as long as the wait that its policy gives. */

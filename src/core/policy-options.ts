@@ -106,7 +106,11 @@ export function readStrategyOptions(options: StrategyOptions, strategy: Strategy
     if (!strategy.accepts?.includes(name))
       throw badOption(name, read[name], `strategy '${strategy.name}' has no meaning for it; leave it out`)
   if (read.delayAfter !== undefined && read.delayAfter !== 0 && options.burst === undefined)
-    throw badOption('delayAfter', read.delayAfter, 'without `burst` nothing waits; give both, or leave it out')
+    throw badOption(
+      'delayAfter',
+      read.delayAfter,
+      'without `burst` nothing waits; give both, or leave it out'
+    )
   return read
 }
 

@@ -1,9 +1,7 @@
+import { warn } from '../core/warn.js'
 import type { Client, TrustedHops } from './client-address.js'
 
-/** Says something as a process warning. Callers see to it that they say it once. */
-export function warn(code: string, message: string): void {
-  process.emitWarning(message, { type: 'HeadgateWarning', code })
-}
+export { warn }
 
 let saidMadePerRequest = false
 

@@ -8,9 +8,11 @@ import {
 } from '../core/limiter-options.js'
 import { type OptionTable, readOptions } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
-import type { PolicyOptions } from '../core/policy-options.js'
+import { type PolicyOptions, policyOptions } from '../core/policy-options.js'
 import { definePolicies, type PolicyOrLimits, readLimits } from '../core/policy-or-limits.js'
 import type { Owner, Store } from '../core/store.js'
+import { fixedWindow } from '../core/strategies/fixed-window.js'
+import { warn, warnOfShort } from '../core/warn.js'
 import {
   type RemoteLimiterSettings,
   type RemoteTerms,
@@ -47,7 +49,23 @@ export function buildLimiter(
   owner: Owner = { mayShare: true }
 ): BuiltLimiter {
   const { tiers } = readLimits<PolicyOptions>(options, limiterOptions, 'a limiter')
-  return limiterOpener(options, fallback, owner)(tiers)
+  const limiter = limiterOpener(options, fallback, owner)(tiers)
+  warnOfIdleCounting(options, tiers)
+  return limiter
+}
+
+/** Says that `countDenied` finds nothing left to charge, for a limiter whose requests cost 1 as far as one knows. */
+export function warnOfIdleCounting(
+  { countDenied }: LimiterSettings,
+  tiers: readonly Pick<PolicyOptions, 'strategy'>[]
+): void {
+  if (countDenied !== true || tiers.length > 1) return
+  if (policyOptions.strategy.read('strategy', tiers[0]!.strategy) !== fixedWindow) return
+  warn(
+    'HEADGATE_IDLE_OPTION',
+    '`countDenied` does nothing on a fixed window for requests of cost 1: a denied one finds nothing left to charge. To ' +
+      "keep clients out that go on, take `block`, or a strategy such as 'sliding-window'."
+  )
 }
 
 /** Gives a function that opens limiters, each with policies of its own. Their settings are read once. */
@@ -60,6 +78,8 @@ export function limiterOpener(
   return (tiers) => {
     const policies = definePolicies(tiers)
     read ??= readSettings(options, policies)
+    // Who has a clock of his own has times of his own making.
+    if (options.now === undefined) for (const tier of tiers) warnOfShort('window', tier.window)
     const named = owner.mayShare && tiers.every(({ name }) => name !== undefined)
     const { store = fallback(), now } = options
     return openLimiter({ policies, named, owner, ...read, store, now })
@@ -69,6 +89,7 @@ export function limiterOpener(
 /** Reads the settings of limiters with these policies, or with the same policies and other windows. */
 function readSettings(options: LimiterSettings, policies: readonly Policy[]) {
   const common = readOptions(commonOptions, options)
+  if (options.now === undefined) warnOfShort('block', options.block)
   const { countDenied } = common
   const terms: RemoteTerms = { isRemote: isAsync(options.store), policies, countDenied }
   const settings = readOptions(remoteLimiterOptions, options, terms)

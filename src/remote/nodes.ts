@@ -1,4 +1,5 @@
 import type { HeadgateError } from '../core/errors.js'
+import { warn } from '../core/warn.js'
 import type { Backend } from './backend.js'
 import { Breaker, type BreakerSettings } from './breaker.js'
 import { checkedLabel, checkedShard } from './contract.js'
@@ -122,10 +123,7 @@ export class Nodes {
     try {
       this.#settings.onChange(error)
     } catch (thrown) {
-      process.emitWarning(`\`onStateChange\` failed: ${reasonOf(thrown)}`, {
-        type: 'HeadgateWarning',
-        code: 'HEADGATE_LISTENER_FAILED'
-      })
+      warn('HEADGATE_LISTENER_FAILED', `\`onStateChange\` failed: ${reasonOf(thrown)}`)
     }
   }
 }

@@ -3,6 +3,7 @@ import type { HeadgateError } from '../core/errors.js'
 import { badOption, checkNames, type OptionTable, readOptions, type TableOf } from '../core/options.js'
 import { wholeNumber } from '../core/readers.js'
 import type { OnStoreError } from '../core/verdict.js'
+import { warn } from '../core/warn.js'
 import type { BreakerSettings } from './breaker.js'
 import { onStoreErrorOf, shareOf } from './limiter-options.js'
 
@@ -105,8 +106,5 @@ function listenerOf(option: string, value: unknown): (state: StoreState) => void
 
 function warnOfOutage({ error }: StoreState): void {
   if (error !== undefined)
-    process.emitWarning(`headgate: ${error.message} Until it is back, \`onStoreError\` decides.`, {
-      type: 'HeadgateWarning',
-      code: error.code
-    })
+    warn(error.code, `headgate: ${error.message} Until it is back, \`onStoreError\` decides.`)
 }

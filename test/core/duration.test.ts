@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { durationMs, durationText } from '../../src/core/duration.js'
+import { naming } from '../support/errors.js'
 
 describe('a duration', () => {
   it.each([
@@ -15,6 +16,28 @@ describe('a duration', () => {
     [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
   ])('%s is %i ms', (text, ms) => {
     expect(durationMs('window', text)).toBe(ms)
+  })
+
+  it.each([
+    ['SECONDS', 'a unit needs its number'],
+    ['minute', 'a unit needs its number'],
+    [' ms ', 'a unit needs its number'],
+    ['5 fortnights', "'fortnights' is no unit"],
+    ['1 mo', "'mo' is no unit"],
+    ['60', "it has no unit: write '60s' or '60m'"],
+    ['0.5ms', 'a positive whole number of milliseconds'],
+    ['-5s', 'a positive whole number of milliseconds'],
+    ['PT1M', 'a positive whole number of milliseconds'],
+    ['', 'a positive whole number of milliseconds'],
+    [0, 'a positive whole number of milliseconds']
+  ])('%j is refused: %s', (text, fix) => {
+    expect(() => durationMs('window', text)).toThrow(naming('HEADGATE_BAD_OPTION', '`window`', fix))
+  })
+
+  it('has its units in any case', () => {
+    expect(['1 SECONDS', '5 Min', '2H'].map((text) => durationMs('window', text))).toEqual([
+      1000, 300_000, 7_200_000
+    ])
   })
 
   it('reads back from its shortest text', () => {
