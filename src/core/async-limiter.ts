@@ -4,6 +4,7 @@ import type { Duration } from './duration.js'
 import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
 import { blockDuration } from './limiter.js'
 import type { Policy } from './policy.js'
+import { isPromiseLike } from './promise.js'
 import { PolicyVariants } from './variants.js'
 import { type Action, charge, peek, type Verdict } from './verdict.js'
 
@@ -59,7 +60,7 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
 
   async consume(key: Key, cost = 1): Promise<Decision> {
     const verdict = this.take(key, cost, this.policies)
-    return decisionOf(verdict instanceof Promise ? await verdict : verdict, true)
+    return decisionOf(isPromiseLike<Verdict>(verdict) ? await verdict : verdict, true)
   }
 
   async peek(key: Key): Promise<Decision> {

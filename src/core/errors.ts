@@ -20,9 +20,25 @@ export const errorCodes = {
 /** A stable error code. */
 export type ErrorCode = keyof typeof errorCodes
 
-/** An error of headgate. `code` is stable across versions, the message is not. */
+/** Marks the errors of every copy of headgate in a process: one may be imported and another required. */
+const mark = Symbol.for('headgate.error')
+
+/**
+ * An error of headgate. `code` is stable across versions, the message is not. `instanceof` is true for the errors of other
+ * copies of headgate too.
+ */
 export class HeadgateError extends Error {
   readonly code: ErrorCode
+
+  static {
+    Object.defineProperty(HeadgateError.prototype, mark, { value: true })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit this, and are told apart as ever
+    if (this !== HeadgateError) return Function.prototype[Symbol.hasInstance].call(this, value)
+    return typeof value === 'object' && value !== null && mark in value
+  }
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)

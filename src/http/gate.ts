@@ -128,8 +128,8 @@ export class Gate<Req, Res> implements Recorder {
   #decide(asked: Asked<Req, Res>): Outcome | PromiseLike<Outcome> {
     const { limiter, policies, key, cost } = asked
     const verdict = limiter.take(key, cost, policies)
-    return verdict instanceof Promise
-      ? verdict.then((late) => this.#conclude(asked, late))
+    return isPromiseLike<Verdict>(verdict)
+      ? Promise.resolve(verdict).then((late) => this.#conclude(asked, late))
       : this.#conclude(asked, verdict)
   }
 

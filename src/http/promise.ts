@@ -1,11 +1,9 @@
 import { shown } from '../core/options.js'
+import { isPromiseLike } from '../core/promise.js'
 
-/** True for promises and other objects with a `then`, which need not return anything: wait for them by `Promise.resolve`. */
-export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  )
-}
+const { types } = process.getBuiltinModule('node:util')
+
+export { isPromiseLike }
 
 /**
  * Reads several values, some of which may be promises: all of them, at once where none is. Where one read fails,
@@ -16,10 +14,15 @@ export function gather<T>(reads: readonly (() => T | PromiseLike<T>)[]): T[] | P
   try {
     for (const read of reads) values.push(read())
   } catch (error) {
-    for (const value of values) if (isPromiseLike(value)) value.then(undefined, () => {})
+    for (const value of values) if (isPromiseLike(value)) Promise.resolve(value).catch(() => {})
     throw error
   }
-  return values.some(isPromiseLike) ? Promise.all(values) : (values as T[])
+  return values.some((value) => isPromiseLike(value)) ? Promise.all(values) : (values as T[])
+}
+
+/** True for errors of every realm: those of tests that Jest runs are of another one than those of Node. */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || types.isNativeError(value)
 }
 
 /**
@@ -27,7 +30,7 @@ export function gather<T>(reads: readonly (() => T | PromiseLike<T>)[]): T[] | P
  * (`next('route')`).
  */
 export function asError(thrown: unknown): Error {
-  if (thrown instanceof Error) return thrown
+  if (isError(thrown)) return thrown
   return new Error(`A function given to headgate threw ${shown(thrown)}, which is no error.`, {
     cause: thrown
   })

@@ -4,6 +4,7 @@ import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
 import type { Source, Verdict } from '../core/verdict.js'
 import type { Host } from './host.js'
+import { isPromiseLike } from './promise.js'
 
 /** The gate that made a record, as the record sees it. */
 export interface Recorder {
@@ -127,8 +128,8 @@ export class RequestRateLimit implements Decision {
   charge(cost: number): void | Promise<void> {
     const { limiter, policies } = this.#asked
     const charged = limiter.charge(this.key, cost, policies)
-    if (!(charged instanceof Promise)) return this.#add(charged)
-    const added = charged.then((late) => this.#add(late))
+    if (!isPromiseLike<Verdict>(charged)) return this.#add(charged)
+    const added = Promise.resolve(charged).then((late) => this.#add(late))
     this.#charged().pending = added
     return added
   }
