@@ -7,5 +7,6 @@ export {
   Limit,
   limitsOf,
   memoryStore,
+  rateLimitOf,
   toHeaders
 } from './index.cjs'

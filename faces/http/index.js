@@ -6,6 +6,7 @@ export {
   HeadgateError,
   hold,
   isOpen,
+  rateLimitOf,
   sendBody,
   sendDenial,
   setHead,

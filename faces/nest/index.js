@@ -10,7 +10,8 @@ export const {
   RateLimitException,
   RateLimitGuard,
   RateLimitModule,
-  RateLimitService
+  RateLimitService,
+  rateLimitOf
 } = load({
   common,
   core,

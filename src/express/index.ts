@@ -69,4 +69,5 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
 export default rateLimit
 export { HeadgateError } from '../core/errors.js'
 export { ipKey } from '../http/address.js'
+export { rateLimitOf } from '../http/records.js'
 export type { RequestRateLimit } from '../http/request-rate-limit.js'

@@ -4,13 +4,10 @@ import { type Denial, type DenialKind, denialBody } from './denial.js'
 import { type Quota, retryAfterSeconds } from './headers/index.js'
 import { type Host, isOpen } from './host.js'
 import type { GatePlan } from './options.js'
-import { answered, type DenialResponse, type Outcome, type ResponseBody } from './outcome.js'
+import { answered, type Outcome, type ResponseBody } from './outcome.js'
 import { isPromiseLike } from './promise.js'
-import { type QuotaFields, quotas } from './quota-fields.js'
+import { type DeniedFields, type QuotaFields, quotas, unstored } from './quota-fields.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
-
-/** A denied response must not be stored, whatever earlier middleware said of it (RFC 6585 §4, RFC 9111 §3). */
-const unstored = { names: ['Cache-Control'], values: ['no-store'] } as const
 
 /** Fields that earlier middleware may have set for a body that is not sent now. */
 const removed = ['Expires', 'Content-Length', 'Content-Encoding'] as const
@@ -27,20 +24,14 @@ interface Case<Req, Res> {
   readonly isBlocked: boolean
 }
 
-/** The head of a denial. */
-type Head = Pick<DenialResponse, 'names' | 'values'>
-
 /** Makes the response to a denied request, and has `onLimited` and `message` say what they say of it. */
 export class DenialMaker<Req, Res> {
   readonly #plan: GatePlan<Req, Res>
   readonly #fields: QuotaFields
-  /** The names of all fields that a denial sets. */
-  readonly #names: readonly string[]
 
   constructor(plan: GatePlan<Req, Res>, fields: QuotaFields) {
     this.#plan = plan
     this.#fields = fields
-    this.#names = [...fields.deniedNames, ...unstored.names]
   }
 
   /** @throws what `onLimited` and `message` throw */
@@ -50,9 +41,8 @@ export class DenialMaker<Req, Res> {
     isBlocked: boolean
   ): Outcome | PromiseLike<Outcome> {
     const denied = { host, request, response, record, isBlocked }
-    const values = this.#fields.denied(host, response, record)
+    const head = this.#fields.denied(host, response, record)
     const { onLimited, message } = this.#plan
-    const head = { names: this.#names, values: [...values, ...unstored.values] }
     if (record.source === 'deny') {
       const body = bodyOf(host, request, { status: 503, kind: 'capacity', tiers: quotas(record) })
       return { kind: 'denied', response: { status: 503, ...head, removed, body }, rateLimit: record }
@@ -62,7 +52,7 @@ export class DenialMaker<Req, Res> {
     if (onLimited !== null && host.hasManyCalls !== true) return this.#handOver(denied, head)
     if (typeof message !== 'function') return this.#told(denied, head, message)
     // They stay where `message` fails.
-    host.setHeaders(response, this.#fields.deniedNames, values)
+    host.setHeaders(response, head.names, head.values)
     return this.#ask(denied)
   }
 
@@ -73,7 +63,7 @@ export class DenialMaker<Req, Res> {
   }
 
   /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
-  #handOver(denied: Case<Req, Res>, head: Head): Outcome | PromiseLike<Outcome> {
+  #handOver(denied: Case<Req, Res>, head: DeniedFields): Outcome | PromiseLike<Outcome> {
     const { host, request, response, record } = denied
     const before = host.status(response)
     const failed = (error: unknown): never => {
@@ -111,7 +101,7 @@ export class DenialMaker<Req, Res> {
   }
 
   /** The built-in answer. */
-  #told({ host, request, record, isBlocked }: Case<Req, Res>, head: Head, text: unknown): Outcome {
+  #told({ host, request, record, isBlocked }: Case<Req, Res>, head: DeniedFields, text: unknown): Outcome {
     if (text !== null && typeof text !== 'string')
       throw badOption('message', text, 'its function must return a text')
     const status = this.#plan.statusCode

@@ -11,6 +11,7 @@ import { type Outcome, passed } from './outcome.js'
 import { answersPreflight, isPreflight } from './preflight.js'
 import { asError, gather, isPromiseLike } from './promise.js'
 import { QuotaFields } from './quota-fields.js'
+import { keepRecord, recordOf } from './records.js'
 import { type Asked, type Recorder, RequestRateLimit } from './request-rate-limit.js'
 import type { Rules } from './rules.js'
 import { ProxyWatch, warn } from './warnings.js'
@@ -67,8 +68,8 @@ export class Gate<Req, Res> implements Recorder {
   }
 
   rewrite(record: RequestRateLimit): void {
-    const { host, request, response } = record.origin as Asked<Req, Res>
-    if (!this.isShadow) this.#fields.set(host, response, recordOf(host, request) ?? record)
+    const { host, response } = record.origin as Asked<Req, Res>
+    this.#fields.set(host, response, record)
   }
 
   #admit(
@@ -139,8 +140,9 @@ export class Gate<Req, Res> implements Recorder {
     const { at, isBlocked } = verdict
     const decision = decisionOf(verdict, true)
     const record = new RequestRateLimit(asked, decision, at)
-    const earlier = recordOf(host, request)
+    const earlier = recordOf(request)
     if (earlier !== undefined) record.follow(earlier)
+    keepRecord(request, record)
     host.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
     else if (decision.allowed && kind === 'request') this.#fields.set(host, response, record)
@@ -198,9 +200,14 @@ export class Gate<Req, Res> implements Recorder {
     return this.#plan.counts === null || this.#plan.counts(request, response, status)
   }
 
+  /** Where it has, `request.rateLimit` is that of the latest limiter again, whatever stood there meanwhile. */
   #hasHandled(host: Host<Req, Res>, request: Req): boolean {
-    for (let record = recordOf(host, request); record !== undefined; record = record.previous)
-      if (record.origin.recorder === this) return true
+    const latest = recordOf(request)
+    for (let record = latest; record !== undefined; record = record.previous)
+      if (record.origin.recorder === this) {
+        host.setRecord(request, latest!)
+        return true
+      }
     return false
   }
 
@@ -218,10 +225,4 @@ export class Gate<Req, Res> implements Recorder {
     if (client.standing === 'unreadable' || client.address === 'unix') this.#watch.missAddress(client)
     return client
   }
-}
-
-/** What earlier limiters decided; `request.rateLimit` may also be another library's. */
-function recordOf<Req>(host: Host<Req, never>, request: Req): RequestRateLimit | undefined {
-  const record = host.recordOf(request)
-  return record instanceof RequestRateLimit ? record : undefined
 }

@@ -26,8 +26,7 @@ export interface Host<Req, Res> {
   trustSetting(request: Req): unknown
   /** How it is called. */
   readonly trustOption: string
-  /** What stands where earlier limiters put their record. */
-  recordOf(request: Req): unknown
+  /** Puts it where users find it. It may replace another library's: ours is kept elsewhere as well. */
   setRecord(request: Req, record: RequestRateLimit): void
   getHeader(response: Res, name: string): string | undefined
   /** Sets those whose value is not empty, unless headers are on the wire. */

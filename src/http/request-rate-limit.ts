@@ -3,8 +3,10 @@ import { type Decision, decisionOf } from '../core/decision.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
 import type { Source, Verdict } from '../core/verdict.js'
+import type { HeaderPlan } from './headers/index.js'
 import type { Host } from './host.js'
 import { isPromiseLike } from './promise.js'
+import { recordOf } from './records.js'
 
 /** The gate that made a record, as the record sees it. */
 export interface Recorder {
@@ -12,7 +14,7 @@ export interface Recorder {
   readonly isShadow: boolean
   /** True where it tells nobody of its quotas. */
   readonly isSilent: boolean
-  /** Writes the headers of the record's response anew, if they are not sent yet. */
+  /** Writes the headers of its record's response anew, if they are not sent yet. */
   rewrite(record: RequestRateLimit): void
 }
 
@@ -48,11 +50,12 @@ interface Charges {
   pending: Promise<void> | undefined
 }
 
-/** What the writer of header fields keeps of a request. */
-interface Notes {
-  partitionKey?: string
-  /** Fields that were there before ours, by name. */
-  foreign?: ReadonlyMap<string, string>
+/** What limiters have written on one response. */
+export interface Wire {
+  /** All fields, of the first limiter and of those after it. */
+  readonly plan: HeaderPlan
+  /** Lists that were there before ours, by name. */
+  readonly foreign: Map<string, string> | undefined
 }
 
 /**
@@ -67,7 +70,8 @@ export class RequestRateLimit implements Decision {
   #at: number
   #previous: RequestRateLimit | undefined
   #charges: Charges | undefined
-  #notes: Notes | undefined
+  #partitionKey: string | undefined
+  #wire: Wire | undefined
 
   /** @internal */
   constructor(asked: Asked, decision: Decision, at: number) {
@@ -170,7 +174,9 @@ export class RequestRateLimit implements Decision {
     if (charged > 0) late.push({ decision, charged, at })
     this.#decision = decision
     this.#at = at
-    this.#asked.recorder.rewrite(this)
+    // All limiters of the response are told of together, by the latest that tells of any.
+    const speaker = speakerOf(recordOf(this.#asked.request) ?? this)
+    speaker?.origin.recorder.rewrite(speaker)
   }
 
   #giveBack({ decision, charged, at }: Charged): void | Promise<void> {
@@ -191,26 +197,28 @@ export class RequestRateLimit implements Decision {
 
   /** @internal What headers carry as this request's partition key. */
   get partitionKey(): string | undefined {
-    return this.#notes?.partitionKey
+    return this.#partitionKey
   }
 
-  /** @internal What the writer of header fields keeps of it. */
-  get notes(): Notes {
-    this.#notes ??= {}
-    return this.#notes
+  /** @internal */
+  set partitionKey(key: string) {
+    this.#partitionKey = key
   }
 
-  /** @internal The record of the first limiter on the request. */
-  get first(): RequestRateLimit {
-    return this.#previous?.first ?? this
+  /** @internal What is written on the response up to this record. */
+  get wire(): Wire | undefined {
+    return this.#wire
+  }
+
+  /** @internal */
+  set wire(wire: Wire) {
+    this.#wire = wire
   }
 
   /** @internal Puts it behind what was decided before, but for what its own gate has made of an earlier call. */
   follow(earlier: RequestRateLimit): void {
-    const foreign = earlier.first.#notes?.foreign
+    this.#wire = earlier.wire
     this.#previous = earlier.without(this.#asked.recorder)
-    // Fields that are there by now may be ours: what was foreign is what the first of all calls found.
-    if (foreign !== undefined) this.first.notes.foreign ??= foreign
   }
 
   /** @internal The chain from here on without the record that a gate made of an earlier call of the same request. */
@@ -225,4 +233,10 @@ export class RequestRateLimit implements Decision {
   get origin(): Pick<Asked, 'recorder' | 'host' | 'request' | 'response'> {
     return this.#asked
   }
+}
+
+function speakerOf(latest: RequestRateLimit): RequestRateLimit | undefined {
+  let record: RequestRateLimit | undefined = latest
+  while (record !== undefined && (record.shadow || record.origin.recorder.isSilent)) record = record.previous
+  return record
 }

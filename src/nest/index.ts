@@ -1,6 +1,7 @@
 export { HeadgateError } from '../core/errors.js'
 export type { LimitDecorator, LimitOptions } from '../decorators/limit.js'
 export { ipKey } from '../http/address.js'
+export { rateLimitOf } from '../http/records.js'
 export type { RequestRateLimit } from '../http/request-rate-limit.js'
 export { RateLimitException } from './exception.js'
 export { type LimitGuard, limitGuard, RateLimitGuard } from './guard.js'

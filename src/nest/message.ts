@@ -65,7 +65,6 @@ export function messageHost({ trust, option }: ProxyTrust): Host<Message, Messag
     ip: () => undefined,
     trustSetting: () => undefined,
     trustOption: option,
-    recordOf: (message) => message.rateLimit,
     setRecord(message, record) {
       message.rateLimit = record
     }

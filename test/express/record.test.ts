@@ -4,7 +4,7 @@ import express5 from 'express'
 import express4 from 'express4'
 import request from 'supertest'
 import { describe, expect, it } from 'vitest'
-import { rateLimit } from '../../src/express/index.js'
+import { rateLimit, rateLimitOf } from '../../src/express/index.js'
 
 const options = { limit: 5, window: 60_000, now: () => 1_700_000_000_000 }
 const remainingOf = (req: { rateLimit?: { remaining: number } }) => req.rateLimit?.remaining
@@ -71,6 +71,21 @@ describe.each([
     app.get('/', (_req, res) => void res.send('ok'))
     await request(app).get('/').expect(200)
     expect(seen).toEqual([4, 'theirs', 4])
+  })
+
+  it('is found by `rateLimitOf` where another library has replaced it', async () => {
+    const app = express()
+    const foreign = { remaining: 'theirs' }
+    const seen: unknown[] = []
+    app.use(rateLimit(options), (req, res) => {
+      Object.assign(req, { rateLimit: foreign })
+      rateLimitOf(req)?.charge(2)
+      seen.push(req.rateLimit, rateLimitOf(req)?.remaining, rateLimitOf({}))
+      res.send('ok')
+    })
+    const answer = await request(app).get('/').expect(200)
+    expect(seen).toEqual([foreign, 2, undefined])
+    expect(answer.headers['ratelimit-remaining']).toBe('2')
   })
 
   it('is of one request alone, on a connection that is kept', async () => {

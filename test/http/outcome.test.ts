@@ -28,7 +28,6 @@ const host: Host<Request, Response> = {
   ip: () => undefined,
   trustSetting: () => undefined,
   trustOption: 'trust',
-  recordOf: (request) => request.rateLimit,
   setRecord(request, record) {
     request.rateLimit = record
   },

@@ -24,7 +24,6 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
   ip: (request) => request.ip,
   trustSetting: ({ app }) => app?.get?.('trust proxy'),
   trustOption: 'trust proxy',
-  recordOf: (request) => request.rateLimit,
   setRecord(request, record) {
     request.rateLimit = record
   },

@@ -16,7 +16,6 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   ip: (request) => request.ip,
   trustSetting: () => undefined,
   trustOption: 'trustProxy',
-  recordOf: (request) => request.rateLimit,
   setRecord(request, record) {
     request.rateLimit = record
   },

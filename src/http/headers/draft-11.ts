@@ -25,6 +25,7 @@ interface Item {
 export class Draft11 implements HeaderStyle {
   readonly name: string
   readonly fields = FIELDS
+  readonly hasLists = true
   readonly #items: Item[] = []
   #policies = ''
 

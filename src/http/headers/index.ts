@@ -1,6 +1,6 @@
 export { exposeHeaders } from './expose.js'
 export { type HeadersOfOptions, headersOf } from './headers-of.js'
-export { type HeaderPlan, type HeaderPlanOptions, headerPlan } from './plan.js'
+export { type HeaderPlan, type HeaderPlanOptions, headerPlan, planBeside } from './plan.js'
 export type { Quota, QuotaPolicy } from './quota.js'
 export { type RetryAfterFormat, retryAfterSeconds } from './retry-after.js'
 export type { HeaderStyle } from './style.js'

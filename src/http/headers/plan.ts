@@ -1,12 +1,13 @@
 import { badOption } from '../../core/options.js'
-import { Draft11 } from './draft-11.js'
 import type { Quota } from './quota.js'
 import { delaySeconds, httpDate, type RetryAfterFormat } from './retry-after.js'
 import type { HeaderStyle } from './style.js'
-import { type HeaderStyleName, stylesOf } from './style-names.js'
+import { type HeaderStyleName, stylesBeside, stylesOf } from './style-names.js'
 
 /** Which fields a response carries, fixed at construction. One plan holds the caches of its styles. */
 export interface HeaderPlan {
+  /** Names of its styles, in the order of `fields`. */
+  readonly styles: readonly string[]
   /** Canonical names of the quota fields, in the order of `fill`; Retry-After is not among them. */
   readonly fields: readonly string[]
   /** Which of the fields are Lists that name each policy, so that members of others may stand beside ours. */
@@ -15,6 +16,8 @@ export interface HeaderPlan {
   readonly exposed: readonly string[]
   /** True where `nowMs` is read. */
   readonly readsClock: boolean
+  /** True where Retry-After is a date. */
+  readonly isDated: boolean
   /** Writes the value of `fields[i]` into `out[i]`, '' where the field is absent. `nowMs`: epoch ms. */
   fill(tiers: readonly Quota[], nowMs: number, out: string[]): void
   /** The Retry-After value, '' if there is none (H7). `nowMs`: epoch ms, read by `http-date` only. */
@@ -43,21 +46,33 @@ export function headerPlan(
   return new StylePlan(stylesOf(styles), format)
 }
 
+/**
+ * The plan of a response on which another plan is followed already, and `own` is wanted as well: what is there comes
+ * first, and of `own` what can stand beside it. It is `own` itself where that comes to the same.
+ */
+export function planBeside(there: HeaderPlan, own: HeaderPlan): HeaderPlan {
+  const styles = stylesBeside(there.styles, own.styles)
+  if (styles.map(({ name }) => name).join() === own.styles.join()) return own
+  return new StylePlan(styles, own.isDated ? 'http-date' : 'delay-seconds')
+}
+
 class StylePlan implements HeaderPlan {
+  readonly styles: readonly string[]
   readonly fields: readonly string[]
   readonly lists: readonly string[]
   readonly exposed: readonly string[]
   readonly readsClock: boolean
   readonly #styles: readonly HeaderStyle[]
-  readonly #dated: boolean
+  readonly isDated: boolean
 
   constructor(styles: readonly HeaderStyle[], format: RetryAfterFormat) {
+    this.styles = styles.map(({ name }) => name)
     this.fields = Object.freeze(styles.flatMap((style) => style.fields))
-    this.lists = styles.flatMap((style) => (style instanceof Draft11 ? style.fields : []))
+    this.lists = styles.flatMap((style) => (style.hasLists === true ? style.fields : []))
     this.exposed = Object.freeze([...this.fields, 'Retry-After'])
     this.#styles = styles
-    this.#dated = format === 'http-date'
-    this.readsClock = this.#dated || styles.some((style) => style.readsClock === true)
+    this.isDated = format === 'http-date'
+    this.readsClock = this.isDated || styles.some((style) => style.readsClock === true)
   }
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[]): void {
@@ -70,6 +85,6 @@ class StylePlan implements HeaderPlan {
   }
 
   retryAfter(tiers: readonly Quota[], nowMs: number): string {
-    return this.#dated ? httpDate(tiers, nowMs) : delaySeconds(tiers)
+    return this.isDated ? httpDate(tiers, nowMs) : delaySeconds(tiers)
   }
 }

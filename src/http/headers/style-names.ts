@@ -59,8 +59,27 @@ export function stylesOf(named: HeaderStyleName | readonly HeaderStyleName[]): r
   const names: readonly unknown[] = Array.isArray(named) ? named : [named]
   if (names.length === 0) throw badHeaders('an empty list', "to send Retry-After only, give 'none'")
   const made = names.map(styleOf)
-  for (let i = 1; i < made.length; i++) for (let j = 0; j < i; j++) refuseClash(made[j]!, made[i]!)
+  for (let i = 1; i < made.length; i++)
+    for (let j = 0; j < i; j++) {
+      const clash = clashOf(made[j]!, made[i]!)
+      if (clash !== null) throw badHeaders(`'${made[j]!.name}' with '${made[i]!.name}'`, clash)
+    }
   return made
+}
+
+/**
+ * New instances of the styles that a response has whose limiters want these, in the order in which they met it: each
+ * after the first only what can stand beside those before it (H13).
+ */
+export function stylesBeside(there: readonly string[], wanted: readonly string[]): readonly HeaderStyle[] {
+  // A later version of this package, in the same process, may have written one that is not known here.
+  const known = there.filter((name) => Object.hasOwn(styles, name)).map(styleOf)
+  const hasDraft = there.some(isDraft)
+  for (const style of wanted.map(styleOf)) {
+    if (there.includes(style.name) || (hasDraft && isDraft(style.name))) continue
+    if (known.every((other) => clashOf(other, style) === null)) known.push(style)
+  }
+  return known
 }
 
 function styleOf(name: unknown): HeaderStyle {
@@ -70,14 +89,16 @@ function styleOf(name: unknown): HeaderStyle {
   throw badHeaders(shown(name), `${near ? `did you mean '${near}'? ` : ''}Known are ${KNOWN}`)
 }
 
-function refuseClash(a: HeaderStyle, b: HeaderStyle): void {
-  const pair = `'${a.name}' with '${b.name}'`
-  if (a.name === 'none' || b.name === 'none') throw badHeaders(pair, "'none' stands alone")
-  if (a.name.startsWith('draft-') && b.name.startsWith('draft-')) {
-    throw badHeaders(pair, 'two drafts cannot share a response, keep one')
-  }
+/** Why two styles cannot share a response; null where they can. */
+function clashOf(a: HeaderStyle, b: HeaderStyle): string | null {
+  if (a.name === 'none' || b.name === 'none') return "'none' stands alone"
+  if (isDraft(a.name) && isDraft(b.name)) return 'two drafts cannot share a response, keep one'
   const shared = a.fields.find((field) => b.fields.includes(field))
-  if (shared !== undefined) throw badHeaders(pair, `both write ${shared}, keep one`)
+  return shared === undefined ? null : `both write ${shared}, keep one`
+}
+
+function isDraft(name: string): boolean {
+  return name.startsWith('draft-')
 }
 
 function badHeaders(given: string, fix: string): HeadgateError {

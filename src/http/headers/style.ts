@@ -5,6 +5,8 @@ export interface HeaderStyle {
   readonly name: string
   /** Canonical field names in the order of output. */
   readonly fields: readonly string[]
+  /** True where its fields are Lists that name each policy, so that members of others may stand beside ours. */
+  readonly hasLists?: boolean
   /** True where it writes instants. */
   readonly readsClock?: boolean
   /**

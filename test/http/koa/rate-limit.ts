@@ -26,7 +26,6 @@ const koaHost: Host<KoaContext, KoaContext> = {
   trustSetting: ({ app }) => app.proxy,
   trustOption: 'proxy',
   ip: () => undefined,
-  recordOf: (ctx) => ctx.rateLimit,
   setRecord(ctx, record) {
     ctx.rateLimit = record
   },

@@ -143,6 +143,65 @@ export function lifecycle(framework: Framework): void {
       }
     })
 
+    it('counts it once also where another library has put its own at `request.rateLimit` meanwhile', async () => {
+      const seen: unknown[] = []
+      const foreign = { limit: 99, used: 1, remaining: 98, key: 'theirs' }
+      const app = await run({
+        instances: { one: { limit: 4, ...minute, headers: 'draft-11' } },
+        globalInstances: ['one'],
+        routes: [
+          {
+            path: '/',
+            also: [
+              {
+                ...{ limit: 9, ...minute },
+                skip: (request) => {
+                  Object.assign(request, { rateLimit: foreign })
+                  return true
+                }
+              }
+            ],
+            instances: ['one'],
+            handler: async ({ request }) => {
+              seen.push(request.rateLimit?.remaining, request.rateLimit?.previous)
+              await request.rateLimit?.charge(1)
+            }
+          }
+        ]
+      })
+      expect(header(await app.get(), 'RateLimit')).toBe('"default";r=2;t=60')
+      expect(header(await app.get(), 'RateLimit')).toBe('"default";r=0;t=60')
+      expect((await app.get()).status).toBe(429)
+      expect(seen).toEqual([3, undefined, 1, undefined])
+    })
+
+    it('knows what an earlier limiter decided, whatever has replaced `request.rateLimit`', async () => {
+      const seen: unknown[] = []
+      const foreign = { previous: { tiers: 5 }, origin: null }
+      const app = await run({
+        global: { name: 'a', limit: 9, ...minute, headers: 'draft-11' },
+        routes: [
+          {
+            path: '/',
+            also: [
+              {
+                ...{ name: 'b', limit: 5, ...minute, headers: 'draft-11' },
+                key: (request) => {
+                  Object.assign(request, { rateLimit: foreign })
+                  return 'k'
+                }
+              } as Options
+            ],
+            handler: ({ request }) => {
+              seen.push(request.rateLimit?.policy.name, request.rateLimit?.previous?.policy.name)
+            }
+          }
+        ]
+      })
+      expect(header(await app.get(), 'RateLimit')).toBe('"a";r=8;t=60, "b";r=4;t=60')
+      expect(seen).toEqual(['b', 'a'])
+    })
+
     it('an instance on several routes counts them together', async () => {
       const app = await run({
         instances: { one: { limit: 2, ...minute } },
