@@ -4,7 +4,7 @@ import type { PolicyOptions } from '../../../../src/core/policy-options.js'
 import { type HeaderStyleName, headerStyleNames } from '../../../../src/http/headers/index.js'
 import { type Answer, header, lines, quotaFields } from '../client.js'
 import { describeBeyondHost } from '../extent.js'
-import { type Framework, manualClock, type Options, servers, start } from '../harness.js'
+import { type Framework, type Handler, manualClock, type Options, servers, start } from '../harness.js'
 
 const epoch = start / 1000
 
@@ -487,6 +487,125 @@ export function headers(framework: Framework): void {
         const types = new Set(policies.map(([value]) => typeof value))
         expect([styles, types.size]).toEqual([styles, 1])
       }
+    })
+
+    it.each([
+      [
+        'draft-06',
+        'draft-11',
+        {
+          'ratelimit-policy': '100;w=60, 5;w=10',
+          'ratelimit-limit': '5',
+          'ratelimit-remaining': '4',
+          'ratelimit-reset': '10'
+        }
+      ],
+      [
+        'draft-11',
+        'draft-06',
+        {
+          ratelimit: '"wide";r=99;t=60, "tight";r=4;t=10',
+          'ratelimit-policy': '"wide";q=100;w=60, "tight";q=5;w=10'
+        }
+      ],
+      [
+        'draft-07',
+        'draft-08',
+        { ratelimit: 'limit=5, remaining=4, reset=10', 'ratelimit-policy': '100;w=60, 5;w=10' }
+      ],
+      [
+        'x-ratelimit-delta',
+        'x-ratelimit-epoch',
+        { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '4', 'x-ratelimit-reset': '10' }
+      ],
+      [
+        ['draft-07', 'x-ratelimit-delta'],
+        ['draft-11', 'x-rate-limit-twitter'],
+        {
+          ratelimit: 'limit=5, remaining=4, reset=10',
+          'ratelimit-policy': '100;w=60, 5;w=10',
+          'x-ratelimit-limit': '5',
+          'x-ratelimit-remaining': '4',
+          'x-ratelimit-reset': '10',
+          'x-rate-limit-limit': '5',
+          'x-rate-limit-remaining': '4',
+          'x-rate-limit-reset': String(epoch + 10)
+        }
+      ],
+      [
+        'draft-06',
+        'x-ratelimit-delta',
+        {
+          'ratelimit-policy': '100;w=60, 5;w=10',
+          'ratelimit-limit': '5',
+          'ratelimit-remaining': '4',
+          'ratelimit-reset': '10',
+          'x-ratelimit-limit': '5',
+          'x-ratelimit-remaining': '4',
+          'x-ratelimit-reset': '10'
+        }
+      ]
+    ] as [Options['headers'], Options['headers'], object][])(
+      'of styles that clash the first is followed, admitted, denied and charged late: %j, then %j (H13)',
+      async (style, later, expected) => {
+        const spec = { routes: [{ path: '/', also: [tight(later)] }] }
+        const app = await run({ global: wide(style), ...spec })
+        expect(fields(await app.get())).toEqual(expected)
+        await app.statuses([{}, {}, {}, {}])
+        const denied = await app.get()
+        expect(denied.status).toBe(429)
+        expect(Object.keys(fields(denied)).sort()).toEqual([...Object.keys(expected), 'retry-after'].sort())
+        const handler: Handler = async ({ request }) => {
+          await request.rateLimit!.previous!.charge(97)
+          await request.rateLimit!.charge(1)
+        }
+        const charged = await run({
+          global: wide(style),
+          routes: [{ path: '/', also: [tight(later)], handler }]
+        })
+        const late = fields(await charged.get())
+        expect(Object.keys(late).sort()).toEqual(Object.keys(expected).sort())
+        expect(Object.values(late).join()).toMatch(/\b2\b/)
+      }
+    )
+
+    it('a third limiter follows what the first two have written', async () => {
+      const third: Options = { ...wide(['draft-11', 'x-ratelimit-epoch'], 'third'), limit: 3 } as Options
+      const app = await run({ global: [wide('draft-07'), tight('x-ratelimit-delta'), third] })
+      expect(fields(await app.get())).toEqual({
+        ratelimit: 'limit=3, remaining=2, reset=60',
+        'ratelimit-policy': '100;w=60, 5;w=10, 3;w=60',
+        'x-ratelimit-limit': '3',
+        'x-ratelimit-remaining': '2',
+        'x-ratelimit-reset': '60'
+      })
+    })
+
+    it.each(['limit=5, remaining=4, reset=60', '5;w=60', '5, 5;w=60', ''])(
+      'one that is not headgate’s, of an earlier draft: %j is no member of a List of names',
+      async (value) => {
+        const app = await run({
+          before: [
+            ({ setHeader }) => {
+              setHeader('RateLimit', value)
+              setHeader('RateLimit-Policy', value)
+            }
+          ],
+          global: tight('draft-11')
+        })
+        expect(fields(await app.get())).toEqual({
+          ratelimit: '"tight";r=4;t=10',
+          'ratelimit-policy': '"tight";q=5;w=10'
+        })
+      }
+    )
+
+    it('one that is not headgate’s keeps its members, before a limiter of which nothing is told', async () => {
+      const app = await run({
+        before: [({ setHeader }) => setHeader('RateLimit', '"edge";r=7;t=3')],
+        global: [wide('none'), tight('draft-11')]
+      })
+      expect(header(await app.get(), 'RateLimit')).toBe('"edge";r=7;t=3, "tight";r=4;t=10')
     })
 
     it('one that is not headgate’s: members are appended to the List that is there', async () => {
