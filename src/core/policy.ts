@@ -11,8 +11,10 @@ import {
   strategyOptions
 } from './policy-options.js'
 import { wholeNumber } from './readers.js'
+import { isBuiltIn } from './registry.js'
 import { closed, open } from './strategies/constant.js'
 import type { Rule, Strategy } from './strategy.js'
+import { probe } from './strategy-probe.js'
 
 /** One validated, frozen rule: a "quota policy" of draft-ietf-httpapi-ratelimit-headers. */
 export interface Policy extends Rule {
@@ -30,7 +32,7 @@ export interface Policy extends Rule {
 }
 
 /**
- * Validates the options of one policy and freezes them.
+ * Validates the options of one policy and freezes them. A strategy of the user is tried on them.
  * @throws HeadgateError that names the option, the value and the fix
  */
 export function definePolicy(options: PolicyOptions, where = 'a policy'): Policy {
@@ -40,7 +42,9 @@ export function definePolicy(options: PolicyOptions, where = 'a policy'): Policy
   const windowMs = policyOptions.window.read('window', options.window)
   const own = readStrategyOptions(options, strategy)
   const name = policyOptions.name.read('name', options.name)
-  return complete({ name, strategy, limit, windowMs, ...own })
+  const policy = complete({ name, strategy, limit, windowMs, ...own })
+  if (!isBuiltIn(strategy)) probe(policy)
+  return policy
 }
 
 /**
@@ -57,10 +61,23 @@ export function withLimit(policy: Policy, limit: unknown): Policy {
       `The limit function of policy '${policy.name}' returned ${String(limit)}: return a positive whole number, 0 to deny, or Infinity for no limit.`
     )
   try {
-    return complete({ ...policy, limit: limit as number })
+    return tried(complete({ ...policy, limit: limit as number }))
   } catch (error) {
+    if (error instanceof HeadgateError && error.code === 'HEADGATE_BAD_STRATEGY') throw error
     throw new HeadgateError('HEADGATE_BAD_LIMIT', `A limit function: ${(error as Error).message}`)
   }
+}
+
+/** Strategies of the user that were tried under a computed limit. */
+const triedStrategies = new WeakSet<Strategy>()
+
+/** A policy with a computed limit: what its strategy did under the limit of 1 that stood for it says little. */
+function tried(policy: Policy): Policy {
+  const { strategy, limit } = policy
+  if (limit === 1 || isBuiltIn(strategy) || triedStrategies.has(strategy)) return policy
+  probe(policy)
+  triedStrategies.add(strategy)
+  return policy
 }
 
 /**

@@ -8,10 +8,10 @@ import { slidingWindow } from './strategies/sliding-window.js'
 import { tokenBucket } from './strategies/token-bucket.js'
 import type { Strategy } from './strategy.js'
 
+const builtIn: readonly Strategy[] = [fixedWindow, slidingWindow, slidingLog, tokenBucket, gcra, leakyBucket]
+
 /** Names that strategies are looked up by. */
-const strategies = new Map<string, Strategy>(
-  [fixedWindow, slidingWindow, slidingLog, tokenBucket, gcra, leakyBucket].map((s) => [s.name, s])
-)
+const strategies = new Map<string, Strategy>(builtIn.map((strategy) => [strategy.name, strategy]))
 
 const members = [
   'name',
@@ -44,6 +44,11 @@ export function defineStrategy(strategy: Strategy): Strategy {
     )
   strategies.set(strategy.name, Object.freeze(strategy))
   return strategy
+}
+
+/** True for a strategy that the tests of this package hold to the contract. */
+export function isBuiltIn(strategy: Strategy): boolean {
+  return builtIn.includes(strategy)
 }
 
 /** Refuses what is no strategy: it may also be an instance of a class, or passed without having been defined. */
