@@ -3,17 +3,25 @@ export function warn(code: string, message: string): void {
   process.emitWarning(message, { type: 'HeadgateWarning', code })
 }
 
-const saidShort = new Set<string>()
+/** Where a process keeps what has been said, for all copies of this package. */
+const saidSlot = Symbol.for('headgate.said')
+
+/** Says something once a process, however many limiters it holds for. */
+export function warnOnce(code: string, message: string): void {
+  const global = globalThis as { [saidSlot]?: Set<string> }
+  global[saidSlot] ??= new Set()
+  const said = global[saidSlot]
+  if (said.has(message)) return
+  said.add(message)
+  warn(code, message)
+}
 
 /** Says once for each value that a number below 1000 is milliseconds, as most of them are meant as seconds. */
 export function warnOfShort(option: string, value: unknown): void {
   if (typeof value !== 'number' || value >= 1000) return
-  const written = `\`${option}: ${value}\``
-  if (saidShort.has(written)) return
-  saidShort.add(written)
-  warn(
+  warnOnce(
     'HEADGATE_SHORT_WINDOW',
-    `${written} is ${value} millisecond${value === 1 ? '' : 's'}. For seconds write \`${option}: '${value}s'\`; if ` +
+    `\`${option}: ${value}\` is ${value} millisecond${value === 1 ? '' : 's'}. For seconds write \`${option}: '${value}s'\`; if ` +
       `milliseconds are meant, \`${option}: '${value}ms'\` says so without this warning.`
   )
 }

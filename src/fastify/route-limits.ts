@@ -6,11 +6,11 @@ import type {
   RouteOptions
 } from 'fastify'
 import { HeadgateError } from '../core/errors.js'
+import { warn } from '../core/warn.js'
 import { fastifyHost } from '../hosts/fastify/host.js'
 import { onServerMade, pathsOf } from '../hosts/fastify/internals.js'
 import { type Next, takeThrough } from '../http/deliver.js'
 import type { Gate } from '../http/gate.js'
-import { warn } from '../http/warnings.js'
 import type { LimitHook, RouteLimit } from './options.js'
 
 export type FastifyGate = Gate<FastifyRequest, FastifyReply>

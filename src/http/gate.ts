@@ -2,6 +2,7 @@ import type { AsyncLimiter } from '../core/async-limiter.js'
 import { decisionOf } from '../core/decision.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Verdict } from '../core/verdict.js'
+import { warn } from '../core/warn.js'
 import { type Client, clientOf, nobody, peerOf } from './client-address.js'
 import { DenialMaker } from './denial-maker.js'
 import type { Host } from './host.js'
@@ -14,7 +15,7 @@ import { QuotaFields } from './quota-fields.js'
 import { keepRecord, recordOf } from './records.js'
 import { type Asked, type Recorder, RequestRateLimit } from './request-rate-limit.js'
 import type { Rules } from './rules.js'
-import { ProxyWatch, warn } from './warnings.js'
+import { ProxyWatch } from './warnings.js'
 
 /**
  * The order of events for one request, written once for all frameworks: skip, key, cost, decide, headers, then
@@ -214,13 +215,13 @@ export class Gate<Req, Res> implements Recorder {
   #clientOf(host: Host<Req, Res>, request: Req): Client {
     const { forwarded: source } = this.#plan
     const field = host.header(request, source)
+    const socket = host.socket(request)
     let client: Client
-    if (field === undefined) client = peerOf(host.socket(request))
+    if (field === undefined) client = peerOf(socket)
     else {
       const trust = host.trust(request)
-      this.#watch.see(host.trustOption, trust, host.trustSetting(request))
-      const ip = () => host.ip(request)
-      client = clientOf({ socket: host.socket(request), field, source, trust, ip })
+      this.#watch.see(host.trustOption, trust, host.trustSetting(request), socket)
+      client = clientOf({ socket, field, source, trust, ip: () => host.ip(request) })
     }
     if (client.standing === 'unreadable' || client.address === 'unix') this.#watch.missAddress(client)
     return client

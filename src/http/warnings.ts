@@ -1,15 +1,11 @@
-import { warn } from '../core/warn.js'
-import type { Client, TrustedHops } from './client-address.js'
+import { warnOnce } from '../core/warn.js'
+import type { Client, PeerSocket, TrustedHops } from './client-address.js'
 
-export { warn }
-
-let saidMadePerRequest = false
+const { Socket } = process.getBuiltinModule('node:net')
 
 /** Says once a process that limiters are made while requests are served. */
 export function warnOfLateLimiter(): void {
-  if (saidMadePerRequest) return
-  saidMadePerRequest = true
-  warn(
+  warnOnce(
     'HEADGATE_MADE_PER_REQUEST',
     'A limiter was made while the server was already at work, as one made inside a request handler is: each counts ' +
       'for itself and nothing is limited. Make it once, where the routes are set up.'
@@ -44,38 +40,53 @@ const reasons = new Map([
 ])
 
 /**
- * Looks at how clients reach a limiter that counts by address, and says once what is wrong with it, whenever it
- * first shows.
+ * Looks at how clients reach a limiter that counts by address, and says what is wrong with it, whenever it first shows:
+ * once a process for each setting.
  */
 export class ProxyWatch {
-  readonly #said = new Set<string>()
   /** Settings do not change while a server runs, so the first request that carries a header tells all. */
   readonly #seen = new Set<string>()
+  readonly #missed = new Set<string>()
 
-  /** A request that carries a forwarding header; `setting` is that of the framework's `option`, where it shows it. */
-  see(option: string, trust: TrustedHops | null, setting: unknown): void {
-    if (this.#seen.has(option)) return
+  /**
+   * A request from `peer` that carries a forwarding header; `setting` is that of the framework's `option`, where it shows
+   * it. Where the peer is no socket, as in serverless functions and injected requests, an adapter has put the client's own
+   * address there, and no proxy stands in between.
+   */
+  see(
+    option: string,
+    trust: TrustedHops | null,
+    setting: unknown,
+    peer: PeerSocket | null | undefined
+  ): void {
+    if (this.#seen.has(option) || !isSocket(peer)) return
     this.#seen.add(option)
-    if (isDigits(setting)) this.#once('HEADGATE_TRUST_BY_COUNT', digitsHint(option, setting))
-    else if (trust === null) this.#once('HEADGATE_UNTRUSTED_PROXY', untrustedHint(option))
+    if (isDigits(setting)) warnOnce('HEADGATE_TRUST_BY_COUNT', digitsHint(option, setting))
+    else if (trust === null) warnOnce('HEADGATE_UNTRUSTED_PROXY', untrustedHint(option))
     else if (trust([stranger]) === 1) {
-      if (trust(strangers) === strangers.length) this.#once('HEADGATE_TRUSTS_ANYBODY', anybodyHint(option))
-      else this.#once('HEADGATE_TRUST_BY_COUNT', hopsHint(option))
+      if (trust(strangers) === strangers.length) warnOnce('HEADGATE_TRUSTS_ANYBODY', anybodyHint(option))
+      else warnOnce('HEADGATE_TRUST_BY_COUNT', hopsHint(option))
     }
   }
 
   /** A request that is charged to what stands in for an address of its own. */
   missAddress({ address }: Client): void {
-    this.#once(
+    const reason = reasons.get(address) ?? 'its proxy reports something that is no address'
+    if (this.#missed.has(reason)) return
+    this.#missed.add(reason)
+    warnOnce(
       'HEADGATE_NO_ADDRESS',
-      `A request came without a client address (${reasons.get(address) ?? 'its proxy reports something that is no address'}): all such requests share the key '${address}'.`
+      `A request came without a client address (${reason}): all such requests share the key '${address}'.`
     )
   }
+}
 
-  #once(code: string, message: string): void {
-    if (this.#said.has(code)) return
-    this.#said.add(code)
-    warn(code, message)
+function isSocket(peer: PeerSocket | null | undefined): boolean {
+  try {
+    return peer instanceof Socket
+  } catch {
+    // The socket of an HTTP/2 session throws once it is unbound.
+    return false
   }
 }
 

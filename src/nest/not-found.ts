@@ -1,6 +1,6 @@
 import type { HttpAdapterHost } from '@nestjs/core'
+import { warn } from '../core/warn.js'
 import { asError } from '../http/promise.js'
-import { warn } from '../http/warnings.js'
 import { RateLimitException } from './exception.js'
 import type { HandlerLimit } from './handler-limits.js'
 import { aroundNotFound, type PathHandler, type PathNext } from './internals.js'

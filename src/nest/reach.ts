@@ -1,9 +1,9 @@
 import type { Type } from '@nestjs/common'
 import type { ModulesContainer, Reflector } from '@nestjs/core'
 import { HeadgateError } from '../core/errors.js'
+import { warn } from '../core/warn.js'
 import { placingOf } from '../decorators/limits-of.js'
 import { type Class, methodsOf } from '../decorators/marks.js'
-import { warn } from '../http/warnings.js'
 import { RateLimitGuard } from './guard.js'
 import { classesOf, guardsOf, hasUnguardedFields, marks } from './internals.js'
 

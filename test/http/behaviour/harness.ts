@@ -157,6 +157,7 @@ export function servers(framework: Framework) {
   return async (spec: AppSpec | Promise<Built>): Promise<Running> => {
     const heard: Warning[] = []
     hearers.add(heard)
+    forgetWarnings()
     const built = await (spec instanceof Promise ? spec : framework.build(spec))
     const address = await listen(built.server, !(spec instanceof Promise) && spec.unixSocket === true)
     const app = Object.assign(new Client(address), {
@@ -175,6 +176,12 @@ export function servers(framework: Framework) {
     running.push(app)
     return app
   }
+}
+
+/** Has what a process says once be said again, as in another process. */
+export function forgetWarnings(): void {
+  const { [Symbol.for('headgate.said')]: said } = globalThis as Record<symbol, Set<string> | undefined>
+  said?.clear()
 }
 
 /** Lets everything that is already due happen. */
