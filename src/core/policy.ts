@@ -1,7 +1,7 @@
 import { type Duration, durationMs, durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
-import { checkNames } from './options.js'
+import { checkNames, shown } from './options.js'
 import {
   type PolicyOptions,
   partOf,
@@ -58,7 +58,7 @@ export function withLimit(policy: Policy, limit: unknown): Policy {
   if (!Number.isSafeInteger(limit) || (limit as number) < 0)
     throw new HeadgateError(
       'HEADGATE_BAD_LIMIT',
-      `The limit function of policy '${policy.name}' returned ${String(limit)}: return a positive whole number, 0 to deny, or Infinity for no limit.`
+      `The limit function of policy '${policy.name}' returned ${shown(limit)}: return a positive whole number${typeof limit === 'string' ? ', not a text' : ''}, 0 to deny, or Infinity for no limit.`
     )
   try {
     return tried(complete({ ...policy, limit: limit as number }))

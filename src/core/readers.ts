@@ -17,7 +17,7 @@ function fixFor(option: string, value: unknown, least: number): string {
     return `write it as a number, ${Number(value)}, not as a text`
   if (option === 'limit' && value === 0)
     return 'to deny everybody return 0 from a limit function; to switch the limiter off leave it out, or use `skip`'
-  if (value === Number.POSITIVE_INFINITY)
+  if (option === 'limit' && value === Number.POSITIVE_INFINITY)
     return 'a limiter without a limit protects nothing; leave it out, or use `skip`'
   return `give a whole number of at least ${least}`
 }

@@ -4,6 +4,7 @@ import { exposeHeaders, type HeaderPlan, planBeside, type Quota } from './header
 import type { Host } from './host.js'
 import type { GatePlan } from './options.js'
 import type { RequestRateLimit, Wire } from './request-rate-limit.js'
+import { warnOnce } from './warnings.js'
 
 /** Bytes of the keyed hash that a partition key shows: too many to guess, too few to be worth a look-up table. */
 const partitionKeyBytes = 12
@@ -27,6 +28,7 @@ export class QuotaFields {
   readonly #wire: Wire
   /** Values of the fields of the response at hand; one array for all that are admitted. */
   readonly #values: string[] = []
+  #hasToldNames = false
   /** The same where another limiter has written fields of its own before, by the plan that they follow. */
   readonly #beside = new WeakMap<HeaderPlan, QuotaFields>()
 
@@ -70,7 +72,9 @@ export class QuotaFields {
     const values = headers.fields.map(() => '')
     if (tiers.length > 0) this.#fill(host, response, record, tiers, values)
     const waiting = record.source === 'deny' ? quotas(record) : tiers
-    values.push(laterWait(host.getHeader(response, 'Retry-After'), this.#wait(record, waiting)))
+    const wait = headers.retryAfter(waiting, this.#now(record))
+    const there = host.getHeader(response, 'Retry-After')
+    values.push(there === undefined ? wait : laterWait(there, wait, this.#clock(record)))
     if (exposes) values.push(tiers.length > 0 ? this.#exposed(host, response) : '')
     values.push(...unstored.values)
     return { names: this.#deniedNames, values }
@@ -103,21 +107,33 @@ export class QuotaFields {
   ): void {
     const { headers } = this.#plan
     headers.fill(tiers, this.#now(record), values)
-    if (headers.lists.length > 0) this.#keepForeign(host, response, record, values)
-    else if (headers.fields.length > 0) record.wire = this.#wire
-  }
-
-  #wait(record: RequestRateLimit, tiers: readonly Quota[]): string {
-    return this.#plan.headers.retryAfter(tiers, this.#now(record))
+    if (headers.lists.length > 0) {
+      if (record.previous !== undefined && !this.#hasToldNames) this.#checkNames(tiers)
+      this.#keepForeign(host, response, record, values)
+    } else if (headers.fields.length > 0) record.wire = this.#wire
   }
 
   #exposed<Res>(host: Host<never, Res>, response: Res): string {
     return exposeHeaders(host.getHeader(response, exposing[0]), this.#plan.headers.exposed)
   }
 
+  /** Says where limiters that meet on a response have policies of one name: clients take them for one. */
+  #checkNames(tiers: readonly Quota[]): void {
+    const name = sharedName(tiers)
+    if (name === undefined) return
+    this.#hasToldNames = true
+    warnOnce(
+      'HEADGATE_SAME_NAME',
+      `Two limiters that meet on a response have a policy named '${name}', so its headers do not tell which is which: give each limiter a \`name\` of its own.`
+    )
+  }
+
   /** The time of the clock that the decision was made by, or of the wall; 0 where no field tells of it. */
   #now(record: RequestRateLimit): number {
-    if (!this.#plan.headers.readsClock) return 0
+    return this.#plan.headers.readsClock ? this.#clock(record) : 0
+  }
+
+  #clock(record: RequestRateLimit): number {
     return record.storeTime ?? this.#plan.now?.() ?? Date.now()
   }
 
@@ -140,9 +156,16 @@ function membersOf(field: string | undefined): string {
   return field?.trimStart().startsWith('"') ? field : ''
 }
 
-/** The later of the Retry-After that is there and ours. */
-function laterWait(there: string | undefined, own: string): string {
-  return there !== undefined && /^\d+$/.test(there) && Number(there) > Number(own) ? there : own
+/** The later of the Retry-After that is there and ours, as it was written. */
+function laterWait(there: string, own: string, nowMs: number): string {
+  return instantOf(there, nowMs) > instantOf(own, nowMs) ? there : own
+}
+
+/** When a Retry-After ends, of either form (RFC 9110 §10.2.3), epoch ms; before everything else where it is none. */
+function instantOf(field: string, nowMs: number): number {
+  if (/^\d+$/.test(field)) return nowMs + Number(field) * 1000
+  const date = /^[A-Z][a-z]{2}/.test(field) ? Date.parse(field) : Number.NaN
+  return Number.isNaN(date) ? Number.NEGATIVE_INFINITY : date
 }
 
 /**
@@ -161,6 +184,12 @@ const none: readonly Quota[] = []
 function earlierTiers({ previous }: RequestRateLimit): readonly Quota[] {
   if (previous === undefined) return none
   return previous.origin.recorder.isSilent ? earlierTiers(previous) : enforcedTiers(previous)
+}
+
+/** The name that two policies of a response have, with nothing else to tell them apart. */
+function sharedName(tiers: readonly Quota[]): string | undefined {
+  const isSame = (a: Quota, b: Quota) => a.policy.name === b.policy.name && a.partitionKey === b.partitionKey
+  return tiers.find((tier, i) => tiers.findIndex((other) => isSame(tier, other)) < i)?.policy.name
 }
 
 /** False where the store failed and nobody counted: then no quota is known. */

@@ -225,6 +225,12 @@ export function errors(framework: Framework): void {
       }
     )
 
+    it('a limit as a text is called one, with what to return', async () => {
+      const app = await run({ global: untyped({ ...base, limit: () => '5' }), collectErrors: true })
+      await app.get()
+      expect((app.errors[0] as Error).message).toMatch(/returned "5": return a .* number, not a text/)
+    })
+
     it('a message that is no text is an error, or is not told', async () => {
       for (const value of [5, {}, [], true, undefined, null, Symbol('x')]) {
         const app = await run({ global: untyped({ ...base, limit: () => 0, message: () => value }) })

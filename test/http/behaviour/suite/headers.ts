@@ -649,14 +649,43 @@ export function headers(framework: Framework): void {
       })
     })
 
-    it('one that is not headgate’s: Retry-After keeps the larger', async () => {
-      for (const [earlier, expected] of [
-        ['120', '120'],
-        ['5', '60']
+    it('two without a name are warned of once, where a style lists policies by name', async () => {
+      const unnamed: Options = { limit: 9, window: '1m', now: () => start }
+      const app = await run({ global: [unnamed, { ...unnamed, limit: 5 }] })
+      await app.get()
+      expect(await app.warnings()).toEqual([])
+      const listing = await run({
+        global: { ...unnamed, headers: 'draft-11' },
+        routes: [
+          { path: '/', also: [{ ...unnamed, limit: 5, headers: 'draft-11' }] },
+          { path: '/named', also: [{ ...unnamed, name: 'own', headers: 'draft-11' }] }
+        ]
+      })
+      await listing.get('/named')
+      expect(await listing.warnings()).toEqual([])
+      for (let i = 0; i < 2; i++) await listing.get()
+      const warnings = await listing.warnings()
+      expect(warnings.map(({ code }) => code)).toEqual(['HEADGATE_SAME_NAME'])
+      expect(warnings[0]!.message).toContain("'default'")
+    })
+
+    it('one that is not headgate’s: of two Retry-After the later stays, whatever form each has', async () => {
+      const date = (seconds: number) => new Date(start + seconds * 1000).toUTCString()
+      for (const [earlier, expected, retryAfterFormat] of [
+        ['120', '120', 'delay-seconds'],
+        ['5', '60', 'delay-seconds'],
+        [date(120), date(120), 'delay-seconds'],
+        [date(5), '60', 'delay-seconds'],
+        ['120', '120', 'http-date'],
+        ['5', date(60), 'http-date'],
+        [date(120), date(120), 'http-date'],
+        [date(5), date(60), 'http-date'],
+        ['soon', '60', 'delay-seconds'],
+        ['-5', date(60), 'http-date']
       ] as const) {
         const app = await run({
           before: [({ setHeader }) => setHeader('Retry-After', earlier)],
-          global: { limit: 1, window: '1m', now: () => start }
+          global: { limit: 1, window: '1m', now: () => start, retryAfterFormat }
         })
         await app.get()
         const denied = await app.get()
