@@ -182,6 +182,12 @@ export function foreignHint(name: string, isKnown: (option: string) => boolean):
   return `it is \`${ours[0]}\`, an option of ${home}.${noteOn(ours[0])}`
 }
 
+/** True for another limiter's name of an option that is known. */
+export function isForeignNameOf(name: string, isKnown: (option: string) => boolean): boolean {
+  tables ??= makeTables()
+  return tables.renamed.get(bare(name))?.some(isKnown) === true
+}
+
 function noteOn(option: string): string {
   const note = notes[option]
   return note === undefined ? '' : ` ${note}`

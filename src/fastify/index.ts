@@ -1,4 +1,3 @@
-import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { HeadgateError } from '../core/errors.js'
 import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
@@ -10,8 +9,9 @@ import type {
   RateLimitPluginOptions,
   RouteLimit
 } from './options.js'
-import { checkRoute, declaredBefore } from './route-limits.js'
+import { readyRoutes } from './ready.js'
 import { LimitScope } from './scope.js'
+import { innermost, type Scoped, serverRecord } from './server.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,36 +35,19 @@ declare module 'fastify' {
   }
 }
 
-/** The innermost registration of the plugin around an instance; instances inherit it from their parents. */
-const innermost = Symbol('headgate.scope')
-
-type Scoped = FastifyInstance & { readonly [innermost]?: LimitScope }
-
 async function plugin(app: Scoped, options: RateLimitPluginOptions): Promise<void> {
-  const scope = new LimitScope(options)
+  const record = serverRecord(app)
+  const scope = new LimitScope(app, record, options)
   warnOfTrustSetting(app)
   if (app.limit !== undefined && app[innermost] === undefined)
     throw new HeadgateError(
       'HEADGATE_MISUSE',
       'The server is already decorated with a `limit` that is not headgate’s.'
     )
-  Object.assign(app, {
-    [innermost]: scope,
-    limit: (own: FastifyRouteLimit | PolicyName) => scope.hookFor(own)
-  })
+  Object.assign(app, { limit: (own: FastifyRouteLimit | PolicyName) => scope.hookFor(own) })
   if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
-  const claim = (by: Scoped, route: RouteOptions) => {
-    if (by[innermost] === scope) scope.claimRoute(route)
-  }
-  for (const { by, route } of declaredBefore(app)) claim(by, route)
-  app.addHook('onRoute', function (route) {
-    checkRoute(this, route)
-    claim(this, route)
-  })
-  app.addHook('onReady', async () => {
-    scope.isStarted = true
-  })
-  app.addHook(scope.hook as 'onRequest', scope.handler)
+  scope.enter()
+  app.addHook('onReady', async () => readyRoutes(record))
 }
 
 /**

@@ -1,146 +1,95 @@
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  HookHandlerDoneFunction,
-  RouteOptions
-} from 'fastify'
+import type { RouteOptions } from 'fastify'
 import { HeadgateError } from '../core/errors.js'
-import { warn } from '../core/warn.js'
-import { fastifyHost } from '../hosts/fastify/host.js'
-import { onServerMade, pathsOf } from '../hosts/fastify/internals.js'
-import { type Next, takeThrough } from '../http/deliver.js'
-import type { Gate } from '../http/gate.js'
-import type { LimitHook, RouteLimit } from './options.js'
+import { addRouteHook, type Claim, hasRouteHook } from './claims.js'
+import type { Placed } from './limit-hook.js'
+import { isSameLimit, limitOf } from './said.js'
+import type { LimitScope } from './scope.js'
+import { counterpartOf, type Declared, innermost, methodsOf, shownConstraints } from './server.js'
 
-export type FastifyGate = Gate<FastifyRequest, FastifyReply>
-
-/** A gate and the hook that it runs in. */
-export interface Placed {
-  readonly gate: FastifyGate
-  readonly hook: LimitHook
-}
-
-/** What became of a route's own `limit`. It stands in the route's config. */
-export interface Claim {
-  /** The `limit` that it is of: a route made of another's options may have another one. */
-  readonly limit: unknown
-  /** Who read it: the innermost registration of the plugin around the route. */
-  scope: object | undefined
-  /** null where the route is not to be limited. */
-  placed: Placed | null
-  /** Hooks of the route's own that run the gate, if it is placed there. */
-  readonly hooks: Set<LimitHook>
-}
-
-/** Marks the claim in a route's config. */
-export const claim = Symbol('headgate.claim')
-
-/** The `limit` that a route was declared with; undefined if it says nothing. */
-export function limitOf(route: RouteOptions): RouteLimit | null | undefined {
-  return route.limit === undefined ? route.config?.limit : route.limit
-}
-
-/** False while no route of the process has a `limit`: then there is no need to look, and Fastify makes an object to look at. */
-export let hasClaims = false
-
-/** The claim of a route that has a `limit`; made once, before Fastify copies the route's config. */
-export function claimOf(route: RouteOptions): Claim {
-  hasClaims = true
-  const config = route.config as { [claim]?: Claim } | undefined
-  const limit = limitOf(route)
-  const known = config?.[claim]
-  if (known !== undefined && known.limit === limit) return known
-  const made: Claim = { limit, scope: undefined, placed: null, hooks: new Set() }
-  route.config = Object.assign({}, route.config, { [claim]: made })
-  return made
-}
-
-/** Has the route run its gate in a hook of its own, after those that it has. */
-export function addRouteHook(route: RouteOptions, hook: LimitHook, claimed: Claim): void {
-  if (claimed.hooks.has(hook)) return
-  claimed.hooks.add(hook)
-  const run = limitHook(() => (claimed.placed?.hook === hook ? claimed.placed.gate : null))
-  const own = route[hook] as unknown
-  Object.assign(route, { [hook]: [...(own === undefined ? [] : Array.isArray(own) ? own : [own]), run] })
-}
-
-type PlainHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void
-
-/** A hook that takes a request through the gate that is chosen for it. */
-export function limitHook(choose: (request: FastifyRequest) => FastifyGate | null): PlainHook {
-  // `preParsing` gives its hooks the payload before the callback. Not a rest parameter: it would be an array a request.
-  return (request: FastifyRequest, reply: FastifyReply, third: unknown, fourth?: unknown) => {
-    const done = (fourth ?? third) as Next
-    const gate = choose(request)
-    if (gate === null) done()
-    else takeThrough(gate, fastifyHost, request, reply, done)
-  }
-}
-
-/** A route, and the instance that declared it. */
-export interface Declared {
-  readonly by: FastifyInstance
-  readonly route: RouteOptions
-}
-
-/** Routes with a `limit`, by server, in the order of declaration. */
-const declared = new WeakMap<object, Declared[]>()
-
-/*
- * Fastify tells plugins of routes that are declared after they have loaded only, and a plugin whose `register` is not
- * awaited loads after the routes beside it. So each server is watched from its making on; one that was made before this
- * module was loaded is not.
+/**
+ * Reads a route's own limit, with the settings of the innermost registration around it. It may be read again where the
+ * route or the settings have changed.
+ * @throws HeadgateError for what can be no limit, and for one that comes too late
  */
-onServerMade((fastify) => {
-  const routes: Declared[] = []
-  declared.set(fastify.server, routes)
-  fastify.addHook('onRoute', function (this: FastifyInstance, route) {
-    if (limitOf(route) === undefined) return
-    claimOf(route)
-    routes.push({ by: this, route })
-  })
-  fastify.addHook('onReady', async () => {
-    for (const { route } of routes)
-      if (limitOf(route) !== false && claimOf(route).scope === undefined) throw unprotected(route)
-  })
-})
-
-function unprotected({ method, url }: RouteOptions): HeadgateError {
-  return new HeadgateError(
-    'HEADGATE_MISUSE',
-    `The route ${method} ${url} has a \`limit\`, but no plugin is registered around it: register headgate/fastify in its scope.`
-  )
+export function claimRoute(scope: LimitScope, declared: Declared): void {
+  const { claim: claimed, route } = declared
+  const limit = limitWithin(scope, declared)
+  const partner = counterpartOf(scope.record, declared)
+  const isGet = methodsOf(route).includes('GET')
+  if (claimed === undefined) {
+    if (limit !== undefined) throw tooLate(route)
+  } else if (!isGet && partner !== undefined && countsWith(limit, declared, partner)) {
+    const { scope: reader, placed } = partner.claim ?? {}
+    settle(scope, declared, reader === undefined ? undefined : placed)
+  } else if (claimed.said !== limit || claimed.settings !== scope.settings || claimed.scope !== scope) {
+    settle(scope, declared, placedFor(scope, claimed, limit, route))
+  }
+  if (claimed !== undefined) Object.assign(claimed, { said: limit, settings: scope.settings })
+  if (isGet && partner !== undefined) partner.by[innermost]?.claimRoute(partner)
 }
 
-/** What other limiters call a route's limit. */
-const foreignNames = ['rateLimit', 'limits'] as const
-
-/** Refuses a limit under a name that nothing reads, as long as no other limiter is there to read it. */
-export function checkRoute(app: FastifyInstance, route: RouteOptions): void {
-  if (app.hasDecorator('rateLimit')) return
-  const config = route.config as Readonly<Record<string, unknown>> | undefined
-  for (const name of foreignNames)
-    if (name in route || (config !== undefined && name in config))
-      throw new HeadgateError(
-        'HEADGATE_MISUSE',
-        `The route ${route.method} ${route.url} has \`${name}\`, which nothing reads: write \`limit: { limit: 5, window: '1m' }\`, or \`limit: false\`.`
-      )
+function limitWithin({ policies }: LimitScope, { route }: Declared): unknown {
+  return limitOf(route, (name) => policies.has(name))
 }
 
 /**
- * The routes with a `limit` that were declared before now, and by which instance. On a server that was made before
- * this module was loaded they cannot be seen; then the routes that there are are named in a warning.
+ * True for a route of HEAD that counts with its route of GET: it says nothing, or the same, or it is the one that Fastify
+ * has made of that, before another hook changed it.
  */
-export function declaredBefore(app: FastifyInstance): readonly Declared[] {
-  const routes = declared.get(app.server)
-  if (routes !== undefined) return routes
-  const paths = pathsOf(app)
-  if (paths !== null)
-    warn(
-      'HEADGATE_UNSEEN_ROUTES',
-      `The server was made before headgate/fastify was loaded, so a \`limit\` of ${paths.join(', ')} is not seen: import ` +
-        'headgate/fastify before the server is made, or declare the routes after the plugin has loaded.'
+function countsWith(limit: unknown, head: Declared, get: Declared): boolean {
+  if (
+    limit === undefined ||
+    isSameLimit(
+      limit,
+      limitOf(get.route, () => true)
     )
-  return []
+  )
+    return true
+  return limit === head.first && isSameLimit(head.first, get.first)
+}
+
+/** null where the route is not to be limited; undefined where it says nothing. */
+function placedFor(
+  scope: LimitScope,
+  claimed: Claim,
+  limit: unknown,
+  route: RouteOptions
+): Placed | null | undefined {
+  if (limit === undefined) return undefined
+  if (limit === false) return null
+  // A registration around this one may still come, and know the name.
+  if (typeof limit === 'string' && scope.isOpen && !scope.policies.has(limit)) return undefined
+  if (typeof limit === 'string') return scope.policies.of(limit)
+  const place = `${methodsOf(route).join()} ${route.url}${shownConstraints(route)}`
+  claimed.owner ??= { mayShare: false, place }
+  return scope.placed(limit, claimed.owner)
+}
+
+/**
+ * Writes down what limits a route. A limit that needs the user, or anything that is known late, has the last word among
+ * the route's own hooks.
+ */
+function settle(scope: LimitScope, { claim, route }: Declared, placed: Placed | null | undefined): void {
+  const claimed = claim!
+  claimed.scope = placed === undefined ? undefined : scope
+  claimed.placed = placed ?? null
+  claimed.hook = null
+  if (placed === undefined) return
+  scope.record.hasClaims = true
+  if (placed === null) return
+  const { gate, hook } = placed
+  if (!gate.usesUser && hook !== 'preHandler' && hook === scope.hook) return
+  claimed.hook = hook
+  if (hasRouteHook(route, hook, claimed)) return
+  // Fastify has read the hooks of its routes.
+  if (scope.record.isStarted) throw tooLate(route)
+  addRouteHook(route, hook, claimed)
+}
+
+/** The error for what a route cannot be given any more. */
+export function tooLate({ method, url }: RouteOptions): HeadgateError {
+  return new HeadgateError(
+    'HEADGATE_MISUSE',
+    `The \`limit\` of the route ${method} ${url}, or its hooks, were changed after the route had been made: change them in an \`onRoute\` hook.`
+  )
 }

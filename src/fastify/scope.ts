@@ -1,4 +1,3 @@
-import type { RouteOptions } from 'fastify'
 import { badOption, checkNames, inheritable, pick } from '../core/options.js'
 import { saysLimit } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
@@ -6,6 +5,8 @@ import { Gate } from '../http/gate.js'
 import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan } from '../http/options.js'
 import { warnOfLateLimiter } from '../http/warnings.js'
+import { claimIn } from './claims.js'
+import { type FastifyGate, limitHook, type Placed } from './limit-hook.js'
 import {
   type FastifyRouteLimit,
   hookOptions,
@@ -14,110 +15,180 @@ import {
   type LimitHookFunction,
   pluginOptions,
   type RateLimitPluginOptions,
-  type ResolvedLimit,
-  type RouteLimit
+  type ResolvedLimit
 } from './options.js'
-import {
-  addRouteHook,
-  type Claim,
-  claim,
-  claimOf,
-  type FastifyGate,
-  hasClaims,
-  limitHook,
-  limitOf,
-  type Placed
-} from './route-limits.js'
+import { claimRoute } from './route-limits.js'
+import { type Declared, innermost, isServer, type Scoped, type ServerRecord } from './server.js'
+
+/** A hook that was made by `app.limit`. */
+interface Made {
+  readonly limit: FastifyRouteLimit | string
+  readonly owner: Owner
+  gate: FastifyGate
+  hook?: LimitHookFunction
+}
 
 /** One registration of the plugin: its default gate, its policies, and the gates of its routes. */
 export class LimitScope {
+  readonly app: Scoped
+  readonly record: ServerRecord
+  /** The registration around it, or before it in the same scope. */
+  outer: LimitScope | undefined
+  /** Its own settings, and those that it inherits. */
+  settings: object = {}
+  policies!: NamedPolicies<FastifyRouteLimit, Placed>
   /** The hook in which it looks at every request. */
-  readonly hook: LimitHook
-  /** True once the server takes requests: then it is too late to set routes up. */
-  isStarted = false
-  readonly #settings: object
-  readonly #gate: FastifyGate | null
-  readonly #policies: NamedPolicies<FastifyRouteLimit, Placed>
-  /** Gates of GET routes, for the HEAD routes that Fastify makes of them. */
-  readonly #ofGet = new Map<string, { limit: unknown; placed: Placed }>()
+  hook!: LimitHook
+  readonly #options: RateLimitPluginOptions
+  readonly #place: string
+  readonly #owners = new Map<string, Owner>()
+  readonly #made: Made[] = []
+  readonly #hooks = new Set<LimitHook>()
+  #gate: FastifyGate | null = null
 
-  constructor(options: RateLimitPluginOptions) {
+  constructor(app: Scoped, record: ServerRecord, options: RateLimitPluginOptions) {
     checkNames(options, pluginOptions, 'the plugin')
-    this.#settings = pick(options, inheritedOptions)
-    const { policies = {}, ...own } = options
-    const placed = saysLimit(own) ? place(own as ResolvedLimit, 'the plugin') : null
-    this.#gate = placed?.gate ?? null
-    this.hook = placed?.hook ?? readHook(options.hook) ?? 'onRequest'
-    this.#policies = new NamedPolicies(policies, { by: '`limit`', owner: 'the plugin' }, (_name, policy) =>
-      this.#place(policy, { mayShare: true })
-    )
+    this.app = app
+    this.record = record
+    this.#options = options
+    const beside = record.scopes.filter((one) => one.app.prefix === app.prefix).length
+    this.#place = `scope ${app.prefix || '/'}${beside === 0 ? '' : `#${beside + 1}`}`
+    this.outer = app[innermost]
+    this.#build()
   }
 
-  /** The hook that limits every request of the scope, by its route's own gate or by the scope's. */
-  readonly handler = limitHook((request) =>
-    hasClaims ? this.#gateFor(request.routeOptions.config as { [claim]?: Claim } | undefined) : this.#gate
-  )
+  /** True while a registration around it may still come. */
+  get isOpen(): boolean {
+    return !this.record.isStarted && !isServer(this.app)
+  }
 
-  /** Reads a route's own `limit`. The innermost scope around a route reads it last. */
-  claimRoute(route: RouteOptions): void {
-    const limit = limitOf(route)
-    if (limit === undefined) return
-    const claimed = claimOf(route)
-    claimed.scope = this
-    claimed.placed = limit === false ? null : this.#placedFor(limit as Exclude<RouteLimit, false>, route)
-    if (claimed.placed !== null && claimed.placed.hook !== this.hook)
-      addRouteHook(route, claimed.placed.hook, claimed)
+  /** Takes its place around the routes and the registrations that there are within its scope, and those to come. */
+  enter(): void {
+    const { app, record, outer } = this
+    app[innermost] = this
+    const inner = record.scopes.filter((one) => one.outer === outer && isWithin(one.app, app))
+    record.scopes.push(this)
+    this.#addHook()
+    this.#claimRoutes()
+    for (const one of inner) one.adopt(this)
+  }
+
+  /** Inherits from a registration around it that has loaded later. */
+  adopt(outer: LimitScope): void {
+    this.outer = outer
+    this.#build()
+    this.#addHook()
+    for (const made of this.#made) {
+      made.gate = this.#placedBy(made.limit, made.owner).gate
+      Object.assign(made.hook!, { limiter: made.gate.limiter })
+    }
+    this.#claimRoutes()
+    for (const one of this.record.scopes) if (one.outer === this) one.adopt(this)
+  }
+
+  /** Reads a route's own `limit`. The innermost scope around a route reads it. */
+  claimRoute(declared: Declared): void {
+    claimRoute(this, declared)
   }
 
   /** A hook for one route. */
   hookFor(limit: FastifyRouteLimit | string): LimitHookFunction {
-    if (this.isStarted) warnOfLateLimiter()
-    const { gate } = typeof limit === 'string' ? this.#policies.of(limit) : this.#place(limit)
-    return Object.assign(
-      limitHook(() => gate),
-      { limiter: gate.limiter }
+    if (this.record.isStarted) warnOfLateLimiter()
+    const owner: Owner = { mayShare: false }
+    const made: Made = { limit, owner, gate: this.#placedBy(limit, owner).gate }
+    if (!this.record.isStarted) this.#made.push(made)
+    made.hook = Object.assign(
+      limitHook(() => made.gate),
+      { limiter: made.gate.limiter }
     )
+    return made.hook
   }
 
-  #gateFor(config: { [claim]?: Claim } | undefined): FastifyGate | null {
-    const claimed = config?.[claim]
-    if (claimed === undefined) return this.#gate
-    if (claimed.placed === null) return claimed.scope === undefined ? this.#gate : null
-    if (claimed.scope !== this) return this.#gate
-    return claimed.placed.hook === this.hook ? claimed.placed.gate : null
-  }
-
-  #placedFor(limit: Exclude<RouteLimit, false>, route: RouteOptions): Placed {
-    if (typeof limit === 'string') return this.#policies.of(limit)
-    const methods = ([] as string[]).concat(route.method)
-    const path = route.url.replace(/\/$/, '')
-    const known = this.#ofGet.get(path)
-    if (methods.length === 1 && methods[0] === 'HEAD' && known?.limit === limit) return known.placed
-    const placed = this.#place(limit, { mayShare: false, place: `${methods.join()} ${route.url}` })
-    if (methods.includes('GET')) this.#ofGet.set(path, { limit, placed })
-    return placed
-  }
-
-  /** A gate with the plugin's settings where the route's own options leave them out. */
-  #place(limit: FastifyRouteLimit, owner: Owner = { mayShare: false }): Placed {
+  /** A gate with the scope's settings where a limit's own options leave them out. */
+  placed(limit: unknown, owner: Owner): Placed {
     if (typeof limit !== 'object' || limit === null)
       throw badOption(
         'limit',
         limit,
         "give a policy such as { limit: 5, window: '1m' }, a policy's name, or false"
       )
-    const inherited = inheritable(this.#settings, limit, inheritedOptions)
-    return place({ ...inherited, ...limit } as ResolvedLimit, "a route's `limit`", owner)
+    return place(
+      filledIn(inheritable(this.settings, limit, inheritedOptions), limit),
+      "a route's `limit`",
+      owner
+    )
+  }
+
+  #placedBy(limit: FastifyRouteLimit | string, owner: Owner): Placed {
+    return typeof limit === 'string' ? this.policies.of(limit) : this.placed(limit, owner)
+  }
+
+  #build(): void {
+    const { policies = {}, ...own } = this.#options
+    const inherited = inheritable(this.outer?.settings ?? {}, own, inheritedOptions)
+    this.settings = filledIn(inherited, pick(own, inheritedOptions))
+    const placed = saysLimit(own) ? place(filledIn(inherited, own), 'the plugin', this.#ownerOf('')) : null
+    this.#gate = placed?.gate ?? null
+    this.hook = placed?.hook ?? readHook((this.settings as { hook?: unknown }).hook) ?? 'onRequest'
+    const wording = { by: '`limit`', owner: 'the plugin' }
+    const placePolicy = (name: string, policy: FastifyRouteLimit) => this.placed(policy, this.#ownerOf(name))
+    this.policies = new NamedPolicies(policies, wording, placePolicy, this.outer?.policies)
+  }
+
+  /**
+   * Whose the counters of the default limit are, or those of a policy. A registration within another scope shares none by
+   * name in a store that it inherits: the one that it has the store from may use the name, and so may others beside it.
+   */
+  #ownerOf(policy: string): Owner {
+    const known = this.#owners.get(policy)
+    if (known !== undefined) return known
+    const place = policy === '' ? this.#place : `${this.#place} ${policy}`
+    const isNested = !isServer(this.app)
+    const owner = isNested ? { mayShare: this.#options.store !== undefined, place } : { mayShare: true }
+    this.#owners.set(policy, owner)
+    return owner
+  }
+
+  #claimRoutes(): void {
+    for (const declared of this.record.routes.values())
+      if (declared.by[innermost] === this) this.claimRoute(declared)
+  }
+
+  /** The hook that limits every request of the scope, by its route's own gate or by the scope's. */
+  #addHook(): void {
+    const { hook, record } = this
+    if (this.#hooks.has(hook)) return
+    this.#hooks.add(hook)
+    const run = limitHook((request) => {
+      if (this.hook !== hook) return null
+      return record.hasClaims ? this.#gateFor(request.routeOptions.config) : this.#gate
+    })
+    this.app.addHook(hook as 'onRequest', run)
+  }
+
+  #gateFor(config: unknown): FastifyGate | null {
+    const claimed = claimIn(config)
+    if (claimed?.scope === undefined) return this.#gate
+    if (claimed.placed === null) return null
+    if (claimed.scope !== this) return this.#gate
+    return claimed.hook === null ? claimed.placed.gate : null
   }
 }
 
-/** Routes have counters of their own, also where a store and a name are given. */
-function place(
-  { hook, ...options }: ResolvedLimit & { hook?: unknown },
-  where: string,
-  owner?: Owner
-): Placed {
-  const gate: FastifyGate = new Gate(gatePlan(options as ResolvedLimit, where, owner))
+/** True for an instance inside of another. */
+function isWithin(app: Scoped, outer: Scoped): boolean {
+  return app !== outer && Object.prototype.isPrototypeOf.call(outer, app)
+}
+
+/** What `own` leaves out, or has no value for, is taken from `outer`. */
+function filledIn(outer: object, own: object): object {
+  const given = Object.entries(own).filter(([name, value]) => value !== undefined || !(name in outer))
+  return { ...outer, ...Object.fromEntries(given) }
+}
+
+function place(options: object, where: string, owner: Owner): Placed {
+  const { hook, ...rest } = options as ResolvedLimit & { hook?: unknown }
+  const gate: FastifyGate = new Gate(gatePlan(rest as ResolvedLimit, where, owner))
   return { gate, hook: readHook(hook) ?? (gate.usesUser ? 'preHandler' : 'onRequest') }
 }
 

@@ -16,13 +16,23 @@ export class NamedPolicies<Options extends object, Placed> {
   readonly #options: Readonly<Record<string, Options>>
   readonly #placed: ReadonlyMap<string, Placed>
   readonly #wording: Wording
+  readonly #outer: NamedPolicies<Options, Placed> | undefined
 
-  /** @throws HeadgateError for what is no policy, and what `place` throws */
-  constructor(policies: unknown, wording: Wording, place: (name: string, policy: Options) => Placed) {
+  /**
+   * @param outer those that are known as well, unless one has its name here
+   * @throws HeadgateError for what is no policy, and what `place` throws
+   */
+  constructor(
+    policies: unknown,
+    wording: Wording,
+    place: (name: string, policy: Options) => Placed,
+    outer?: NamedPolicies<Options, Placed>
+  ) {
     if (typeof policies !== 'object' || policies === null || Array.isArray(policies))
       throw badOption('policies', policies, "give an object such as { login: { limit: 5, window: '15m' } }")
     this.#options = policies as Readonly<Record<string, Options>>
     this.#wording = wording
+    this.#outer = outer
     const entries = Object.entries(this.#options)
     checkUnique(entries.map(([name]) => ({ name })))
     this.#placed = new Map(
@@ -37,9 +47,9 @@ export class NamedPolicies<Options extends object, Placed> {
 
   /** @throws HeadgateError `HEADGATE_UNKNOWN_POLICY`, with the near name where there is one */
   of(name: string): Placed {
-    const placed = this.#placed.get(name)
+    const placed = this.find(name)
     if (placed !== undefined) return placed
-    const known = [...this.#placed.keys()]
+    const known = [...this.names()]
     const near = nearest(name, known)
     const hint = near ? `did you mean '${near}'?` : `known are ${known.join(', ') || 'none'}.`
     const { by, owner } = this.#wording
@@ -47,6 +57,20 @@ export class NamedPolicies<Options extends object, Placed> {
       'HEADGATE_UNKNOWN_POLICY',
       `${by} names the policy '${name}', which ${owner} has not: ${hint}`
     )
+  }
+
+  has(name: string): boolean {
+    return this.find(name) !== undefined
+  }
+
+  /** @internal */
+  find(name: string): Placed | undefined {
+    return this.#placed.get(name) ?? this.#outer?.find(name)
+  }
+
+  /** @internal */
+  names(): ReadonlySet<string> {
+    return new Set([...this.#placed.keys(), ...(this.#outer?.names() ?? [])])
   }
 
   /** How it was written. */

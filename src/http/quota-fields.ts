@@ -1,10 +1,10 @@
 const { createHmac } = process.getBuiltinModule('node:crypto')
 
+import { warnOnce } from '../core/warn.js'
 import { exposeHeaders, type HeaderPlan, planBeside, type Quota } from './headers/index.js'
 import type { Host } from './host.js'
 import type { GatePlan } from './options.js'
 import type { RequestRateLimit, Wire } from './request-rate-limit.js'
-import { warnOnce } from './warnings.js'
 
 /** Bytes of the keyed hash that a partition key shows: too many to guess, too few to be worth a look-up table. */
 const partitionKeyBytes = 12

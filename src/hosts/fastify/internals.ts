@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Hop, TrustedHops } from '../../http/client-address.js'
 
 const { channel } = process.getBuiltinModule('node:diagnostics_channel')
@@ -8,17 +8,50 @@ const { channel } = process.getBuiltinModule('node:diagnostics_channel')
  * each on the oldest and the newest version.
  */
 
+/** Where the listener is kept that is told of new servers, for all copies of this package in the process. */
+const watching = Symbol.for('headgate.fastify.watch/1')
+
+type Listener = (message: unknown) => void
+
 /**
- * Calls back for each server that is made from now on, before it has a route.
+ * Calls back for each server that is made from now on, before it has a route. Of several copies of this package, as a
+ * test runner loads them, the latest is called back for all, so that what earlier ones left behind does not pile up.
  *
  * Relies on the diagnostics channel `fastify.initialization`, which publishes `{ fastify }`. Since 4.0.
- * Without it no server is seen: the plugin says `HEADGATE_UNSEEN_ROUTES` where there are routes before it, and a `limit`
- * around which no plugin is registered is no longer refused.
+ * Without it no server is seen: the plugin says `HEADGATE_UNSEEN_ROUTES` where there are routes before it.
  */
 export function onServerMade(made: (app: FastifyInstance) => void): void {
-  channel('fastify.initialization').subscribe((message) => {
-    made((message as { fastify: FastifyInstance }).fastify)
-  })
+  // One object in the whole process, whatever a test runner puts in the place of globals.
+  const initialization = channel('fastify.initialization') as ReturnType<typeof channel> & {
+    [watching]?: Listener
+  }
+  const earlier = initialization[watching]
+  const listener: Listener = (message) => made((message as { fastify: FastifyInstance }).fastify)
+  initialization.subscribe(listener)
+  initialization[watching] = listener
+  if (earlier !== undefined) initialization.unsubscribe(earlier)
+}
+
+/** A hook that is told of routes. */
+export type RouteHook = (this: FastifyInstance, route: RouteOptions) => void
+
+/**
+ * Has a hook run after all others that are told of the routes of an instance; false where that cannot be. It must be asked
+ * for by a hook that is told of a route, and holds for that route.
+ *
+ * Relies on the symbol `fastify.hooks`, under which an instance keeps its hooks by name, and on the list of `onRoute`
+ * being walked from its beginning to what is its end by then. That the hooks of routes themselves are read once all plugins
+ * are loaded is relied on, too, where a limit is one of them. Since 3.0.
+ * Without it a `limit` that a later `onRoute` hook sets is taken for one that was set too late, which is an error.
+ */
+export function runLast(app: FastifyInstance, hook: RouteHook): boolean {
+  const { onRoute: hooks } = (hidden(app, 'fastify.hooks') ?? {}) as { onRoute?: unknown }
+  if (!Array.isArray(hooks)) return false
+  if (hooks.at(-1) === hook) return true
+  const at = hooks.indexOf(hook)
+  if (at !== -1) hooks.splice(at, 1)
+  hooks.push(hook)
+  return true
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   lowerCase,
   onServerMade,
   pathsOf,
+  runLast,
   trustOf,
   trustOfServer,
   trustSetting
@@ -54,6 +55,50 @@ describe.each(versions)('what we rely on of %s', (name) => {
     app.get('/a/b', async () => 'ok')
     await app.ready()
     expect(routes).toContain('/a/b')
+  })
+
+  it('of several that want to be told of servers, as copies of this package do, the last is, once', () => {
+    const told: string[] = []
+    for (const copy of ['a', 'b', 'c']) onServerMade(() => told.push(copy))
+    factory()
+    expect(told).toEqual(['c'])
+  })
+
+  it('a hook that is told of a route may put another behind all that follow, in each instance', async () => {
+    const app = factory()
+    const order: string[] = []
+    const last = () => void order.push('last')
+    app.addHook('onRoute', function () {
+      order.push(String(runLast(this, last)))
+    })
+    app.addHook('onRoute', () => void order.push('later'))
+    app.get('/a', { exposeHeadRoute: false }, async () => 'ok')
+    await app.register(async (inner) => {
+      inner.addHook('onRoute', () => void order.push('inner'))
+      inner.get('/b', { exposeHeadRoute: false }, async () => 'ok')
+    })
+    app.addHook('onRoute', () => void order.push('latest'))
+    app.get('/c', { exposeHeadRoute: false }, async () => 'ok')
+    expect(order).toEqual([
+      ...['true', 'later', 'last'],
+      ...['true', 'later', 'inner', 'last'],
+      ...['true', 'later', 'latest', 'last']
+    ])
+  })
+
+  it('the hooks of a route are read when all plugins are loaded', async () => {
+    const app = factory()
+    let made!: { preHandler?: unknown }
+    app.addHook('onRoute', (route) => {
+      made = route
+    })
+    let asked = 0
+    app.get('/', { exposeHeadRoute: false }, async () => 'ok')
+    await app.register(async () => {
+      made.preHandler = [async () => void asked++]
+    })
+    await app.inject('/')
+    expect(asked).toBe(1)
   })
 
   it('the routes that there are show by their paths', () => {
@@ -165,6 +210,10 @@ describe('a framework that has changed', () => {
     expect(trustOf({} as FastifyRequest)).toBe(null)
     expect(trustOfServer({})).toBe(null)
     expect(trustSetting({} as FastifyInstance)).toBe(undefined)
+  })
+
+  it('puts no hook last', () => {
+    expect(runLast({} as FastifyInstance, () => {})).toBe(false)
   })
 
   it('has responses of Node taken for what they are', () => {
