@@ -484,9 +484,11 @@ describe('the route option `limit`', () => {
         message: expect.stringContaining(named)
       })
     )
-    expect(() => app.get('/config', { config: { limit: limit as never } }, handler)).toThrowError(
-      expect.objectContaining({ code: expect.stringMatching(/^HEADGATE_/) })
-    )
+    // In `config` users have limits of other kinds, so there a value must look like one of ours.
+    if (Object.keys(Object(limit)).length > 0)
+      expect(() => app.get('/config', { config: { limit: limit as never } }, handler)).toThrowError(
+        expect.objectContaining({ code: expect.stringMatching(/^HEADGATE_/) })
+      )
   })
 
   it('inherits every other setting of the plugin, and may set each anew', async () => {
