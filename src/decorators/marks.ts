@@ -28,15 +28,28 @@ export type Class<T = unknown> = abstract new (...args: never[]) => T
 type Method = string | symbol
 type Name = Method | undefined
 
-/** Marks of classes by their prototype, which stays where a decorator puts another constructor in their place. */
-const classes = new WeakMap<object, Mark>()
-/** Marks of methods by the prototype that has the method, or by the metadata object of its class. */
-const methods = new WeakMap<object, Map<Method, Mark>>()
+/** All marks there are. */
+interface Marks {
+  /** Marks of classes by their prototype, which stays where a decorator puts another constructor in their place. */
+  readonly classes: WeakMap<object, Mark>
+  /** Marks of methods by the prototype that has the method, or by the metadata object of its class. */
+  readonly methods: WeakMap<object, Map<Method, Mark>>
+  /**
+   * Marks of methods that a decorator of the standard was given: it sees the function before there is a class. Other
+   * decorators may put another function in its place; where there is no metadata, the first instance tells the class.
+   */
+  readonly functions: WeakMap<object, Mark>
+}
+
 /**
- * Marks of methods that a decorator of the standard was given: it sees the function before there is a class. Other
- * decorators may put another function in its place; where there is no metadata, the first instance tells the class.
+ * Where they are kept, for all copies of this package: a bundler or a test runner may load several, and who reads a mark
+ * may be of another one than who wrote it. The version is that of `Marks`.
  */
-const functions = new WeakMap<object, Mark>()
+const known = Symbol.for('headgate.marks/1')
+
+const realm = globalThis as { [known]?: Marks }
+realm[known] ??= { classes: new WeakMap(), methods: new WeakMap(), functions: new WeakMap() }
+const { classes, methods, functions } = realm[known]
 
 /** Writes on the target of a decorator, of either kind. */
 export function write(target: unknown, second: unknown, third: unknown, note: (mark: Mark) => void): void {

@@ -33,6 +33,8 @@ export function takeThrough<Req, Res>(
   if (outcome === passed) next()
   else if (isPromiseLike(outcome)) deliverLate(outcome, host, response, next)
   else if (outcome.kind === 'held') hold(host, response, outcome.forMs, next)
+  // Of a gate of another copy of this package.
+  else if (outcome.kind === 'passed') next()
 }
 
 function deliverLate<Res>(

@@ -20,8 +20,8 @@ export interface Surroundings {
   readonly reflector: Reflector
 }
 
-/** Applications that have limits. */
-const limited = new WeakSet<ApplicationConfig>()
+/** Marks an application that has limits, of whatever copy of this package. */
+const limited = Symbol.for('headgate.nest.limited/1')
 
 /**
  * Builds the limits of an application and puts them around all its handlers. They stand before every other guard,
@@ -30,7 +30,7 @@ const limited = new WeakSet<ApplicationConfig>()
  */
 export function limitApplication(options: RateLimitModuleOptions, surroundings: Surroundings): HandlerLimits {
   const { config, modules, reflector } = surroundings
-  if (limited.has(config))
+  if (limited in config)
     throw new HeadgateError(
       'HEADGATE_MISUSE',
       'RateLimitModule is imported twice, so requests would be counted twice: import it once, ' +
@@ -42,7 +42,7 @@ export function limitApplication(options: RateLimitModuleOptions, surroundings: 
     const marked = limits.read(owner)
     if (marked.length > 0) checkReach(owner, marked, { isController, isGlobal: limits.isGlobal, reflector })
   }
-  limited.add(config)
+  Object.defineProperty(config, limited, { value: true })
   limits.hasInterceptor = limits.hasLateLimits
   surround(config, {
     guard: limits.isGlobal ? globalGuard(limits) : null,

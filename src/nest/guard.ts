@@ -5,9 +5,12 @@ import type { Limiter } from '../core/limiter.js'
 import { gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
 import { ContextGate, isHttp } from './context-gate.js'
-import { HandlerLimits } from './handler-limits.js'
+import { type HandlerLimits, limitsToken } from './handler-limits.js'
 import { messageHost, trustsNobody } from './message.js'
 import type { GuardLimit, NestRequest } from './options.js'
+
+/** Marks our guard. */
+export const guardMark = Symbol.for('headgate.nest.guard/1')
 
 /**
  * Limits handlers by `@Limit` and by the module's own limit. The module calls it for every route and resolver; put it
@@ -15,11 +18,13 @@ import type { GuardLimit, NestRequest } from './options.js'
  * to be limited without a `@Limit` of their own.
  */
 export class RateLimitGuard implements CanActivate {
+  /** @internal Tells it from other guards, also where another copy of this package has put it on a target. */
+  static readonly [guardMark] = true
   readonly #limits: HandlerLimits
 
   /** @internal */
   constructor(limits: HandlerLimits | undefined) {
-    if (!(limits instanceof HandlerLimits))
+    if (limits === undefined)
       throw new HeadgateError(
         'HEADGATE_MISUSE',
         "`@Limit` and RateLimitGuard need the module: import RateLimitModule.forRoot({ … }) in the application's root module."
@@ -34,7 +39,7 @@ export class RateLimitGuard implements CanActivate {
 }
 
 Injectable()(RateLimitGuard)
-Inject(HandlerLimits)(RateLimitGuard, undefined, 0)
+Inject(limitsToken)(RateLimitGuard, undefined, 0)
 Optional()(RateLimitGuard, undefined, 0)
 
 /** The guard of all routes and resolvers, and of messages that `@Limit` speaks of. */

@@ -39,6 +39,12 @@ interface Closable {
 /** What names a class in every process of an application. */
 export type ClassLabel = (owner: Class) => string
 
+/**
+ * What the limits of an application are injected by: `@Limit` may be of another copy of this package than the module, as
+ * bundlers and test runners load several. The version is that of what guards ask of `HandlerLimits`.
+ */
+export const limitsToken = Symbol.for('headgate.nest.limits/1')
+
 /** What limits every handler of one application, found once for each. */
 export class HandlerLimits {
   readonly isGlobal: boolean

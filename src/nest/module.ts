@@ -14,7 +14,7 @@ import { HeadgateError } from '../core/errors.js'
 import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
 import { limitApplication } from './application.js'
 import { RateLimitGuard } from './guard.js'
-import { HandlerLimits } from './handler-limits.js'
+import { HandlerLimits, limitsToken } from './handler-limits.js'
 import { limitUnknownPaths } from './not-found.js'
 import type { NestRequest, RateLimitModuleOptions } from './options.js'
 import { warnOfUnguardedFields } from './reach.js'
@@ -119,10 +119,11 @@ Module({
         reflector: Reflector
       ) => limitApplication(options, { config, platform, modules, reflector })
     },
+    { provide: limitsToken, useExisting: HandlerLimits },
     RateLimitGuard,
     RateLimitService
   ],
-  exports: [HandlerLimits, RateLimitGuard, RateLimitService]
+  exports: [HandlerLimits, limitsToken, RateLimitGuard, RateLimitService]
 })(RateLimitModule)
 Inject(ModuleRef)(RateLimitModule, undefined, 0)
 Inject(HttpAdapterHost)(RateLimitModule, undefined, 1)

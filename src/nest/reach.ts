@@ -4,7 +4,7 @@ import { HeadgateError } from '../core/errors.js'
 import { warn } from '../core/warn.js'
 import { placingOf } from '../decorators/limits-of.js'
 import { type Class, methodsOf } from '../decorators/marks.js'
-import { RateLimitGuard } from './guard.js'
+import { guardMark } from './guard.js'
 import { classesOf, guardsOf, hasUnguardedFields, marks } from './internals.js'
 
 /** What stands on every method that Nest calls a guard for. */
@@ -57,8 +57,8 @@ export function checkReach(
 
 /** True for the guard itself and for those that extend it, as a class or an instance. */
 function isOurs(guard: unknown): boolean {
-  if (guard instanceof RateLimitGuard || guard === RateLimitGuard) return true
-  return typeof guard === 'function' && guard.prototype instanceof RateLimitGuard
+  const owner = typeof guard === 'object' && guard !== null ? guard.constructor : guard
+  return typeof owner === 'function' && guardMark in owner
 }
 
 /** Warns of `@Limit` on fields of GraphQL, for which Nest calls guards only where it is told to. */
