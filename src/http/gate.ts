@@ -15,6 +15,7 @@ import { QuotaFields } from './quota-fields.js'
 import { keepRecord, recordOf } from './records.js'
 import { type Asked, type Recorder, RequestRateLimit } from './request-rate-limit.js'
 import type { Rules } from './rules.js'
+import { UserWatch } from './user-watch.js'
 import { ProxyWatch } from './warnings.js'
 
 /**
@@ -35,6 +36,7 @@ export class Gate<Req, Res> implements Recorder {
   readonly #denials: DenialMaker<Req, Res>
   readonly #usesAddress: boolean
   readonly #watch = new ProxyWatch()
+  readonly #users: UserWatch | null
   readonly #warned = new Set<string>()
 
   constructor(plan: GatePlan<Req, Res>) {
@@ -47,6 +49,7 @@ export class Gate<Req, Res> implements Recorder {
     this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
     this.#usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
+    this.#users = this.usesUser ? new UserWatch() : null
   }
 
   /**
@@ -86,6 +89,7 @@ export class Gate<Req, Res> implements Recorder {
     if (isPreflight(host, request))
       return this.#price(host, request, response, preflightKey(address, ipv6Subnet), 'preflight')
     const key = this.#key.read(request, address, host)
+    if (this.#users !== null) this.#users.see(host, request, response)
     if (typeof key !== 'string') return key.then((late) => this.#price(host, request, response, late))
     return this.#price(host, request, response, key)
   }

@@ -160,6 +160,89 @@ describe('users', () => {
     expect(await statuses(app, as('a'), as('a'), as('b'))).toEqual([200, 429, 200])
   })
 
+  /** Where authentication may stand in or around a route, and the plugin's own options. */
+  const own = { limit: of(1, { key: 'user' }) }
+  const other = async () => {}
+  const placements: readonly (readonly [string, object, (app: FastifyInstance) => unknown])[] = [
+    [
+      'a list of preHandlers',
+      {},
+      (app) => app.get('/', { preHandler: [other, authenticate as never], ...own }, handler)
+    ],
+    [
+      'preHandlers, the key from the plugin',
+      { key: 'user' },
+      (app) => app.get('/', { preHandler: [authenticate as never], limit: of(1) }, handler)
+    ],
+    [
+      'preHandlers, the plugin’s limit by user too',
+      of(9, { key: 'user' }),
+      (app) => app.get('/', { preHandler: [authenticate as never], ...own }, handler)
+    ],
+    [
+      'preHandlers, the plugin in preHandler',
+      { hook: 'preHandler' },
+      (app) => app.get('/', { preHandler: [authenticate as never], ...own }, handler)
+    ],
+    [
+      'preHandlers, the limit a policy of the plugin',
+      { policies: { mine: of(1, { key: ['user'] }) } },
+      (app) => app.get('/', { preHandler: [authenticate as never], limit: 'mine' }, handler)
+    ],
+    [
+      'preHandlers, the limit in the config',
+      {},
+      (app) => app.get('/', { preHandler: authenticate as never, config: own }, handler)
+    ],
+    [
+      'the route’s preValidation, and the limit there',
+      { hook: 'preValidation' },
+      (app) => app.get('/', { preValidation: [authenticate as never], ...own }, handler)
+    ],
+    [
+      'a preHandler of a nested scope',
+      of(9, { key: 'user' }),
+      (app) =>
+        app.register(async (child) => {
+          child.register(async (grandchild) => void grandchild.get('/', own, handler))
+          child.addHook('preHandler', authenticate as never)
+        })
+    ],
+    [
+      'a preHandler of a nested scope with a registration of its own',
+      of(9, { key: 'user' }),
+      (app) =>
+        app.register(async (child) => {
+          child.register(rateLimit)
+          child.get('/', { ...own, preHandler: [other] }, handler)
+          child.addHook('preHandler', authenticate as never)
+        })
+    ]
+  ]
+
+  it.each(placements)('FST-11: a route’s own limit by user runs after %s', async (_where, options, add) => {
+    for (const isFirst of [true, false]) {
+      const app = Fastify()
+      if (isFirst) app.register(rateLimit, options)
+      add(app)
+      if (!isFirst) app.register(rateLimit, options)
+      expect(await statuses(app, as('a'), as('b'), as('a'))).toEqual([200, 200, 429])
+    }
+  })
+
+  it('the plugin’s own limit by user does not run after preHandlers of routes, and says so once', async () => {
+    const heard: unknown[] = []
+    const hear = (warning: Error & { code?: string }) => void heard.push(warning.code)
+    process.on('warning', hear)
+    const app = Fastify()
+    await app.register(rateLimit, of(2, { key: 'user' }))
+    app.get('/', { preHandler: authenticate as never }, handler)
+    expect(await statuses(app, as('a'), as('b'), as('c'))).toEqual([200, 200, 429])
+    await turns()
+    process.off('warning', hear)
+    expect(heard).toEqual(['HEADGATE_LATE_USER'])
+  })
+
   it('a list that holds `user` runs after authentication too', async () => {
     const app = Fastify()
     await app.register(rateLimit, of(1, { key: ['user', 'ip'] }))

@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { ipKey } from '../../../../src/http/address.js'
 import type { Ask } from '../client.js'
 import { describeBeyondHost } from '../extent.js'
-import { type Framework, manualClock, type Options, peerField, servers, start } from '../harness.js'
+import {
+  type Framework,
+  type Handler,
+  manualClock,
+  type Options,
+  peerField,
+  servers,
+  start
+} from '../harness.js'
 
 const minute = { window: '1m', now: () => start } as const
 
@@ -535,6 +543,41 @@ export function keysAndProxies(framework: Framework): void {
       })
       expect(await app.statuses([{}, {}])).toEqual([500, 500])
       expect(app.errors).toMatchObject([{ code: 'HEADGATE_BAD_KEY' }, { code: 'HEADGATE_BAD_KEY' }])
+    })
+  })
+
+  describe('a user who is known too late', () => {
+    const logIn: Handler = ({ request }) => void Object.assign(request, { user: { id: 'ann' } })
+
+    it.each(['user', ['ip', 'user']] as const)(
+      'raises one warning, however many requests follow: %s',
+      async (key) => {
+        const app = await run({ global: limited(9, { key }), routes: [{ path: '/', handler: logIn }] })
+        expect(await app.statuses([{}, {}, {}])).toEqual([200, 200, 200])
+        const [warning, ...more] = await app.warnings('HEADGATE_LATE_USER')
+        expect(warning?.message).toContain('`request.user`')
+        expect(more).toEqual([])
+      }
+    )
+
+    it('raises none where there is none at all, or the key is another, or nothing was limited', async () => {
+      const nobody = await run({ global: limited(9, { key: 'user' }) })
+      await nobody.statuses([{}, {}])
+      expect(await nobody.warnings()).toEqual([])
+      for (const more of [{ key: 'ip' }, { key: 'user', skip: () => true }] as const) {
+        const app = await run({ global: limited(9, more), routes: [{ path: '/', handler: logIn }] })
+        await app.statuses([{}, {}])
+        expect(await app.warnings()).toEqual([])
+      }
+    })
+
+    it('raises none where the user was known in time', async () => {
+      const app = await run({
+        before: [({ request }) => void Object.assign(request, { user: 'ann' })],
+        global: limited(9, { key: 'user' })
+      })
+      await app.statuses([{}, {}])
+      expect(await app.warnings()).toEqual([])
     })
   })
 
