@@ -32,8 +32,10 @@ interface Made {
 export class LimitScope {
   readonly app: Scoped
   readonly record: ServerRecord
-  /** The registration around it, or before it in the same scope. */
+  /** The registration around it, from which it inherits. */
   outer: LimitScope | undefined
+  /** The one before it in the same scope, whose policies it knows. */
+  readonly beside: LimitScope | undefined
   /** Its own settings, and those that it inherits. */
   settings: object = {}
   policies!: NamedPolicies<FastifyRouteLimit, Placed>
@@ -51,9 +53,11 @@ export class LimitScope {
     this.app = app
     this.record = record
     this.#options = options
-    const beside = record.scopes.filter((one) => one.app.prefix === app.prefix).length
-    this.#place = `scope ${app.prefix || '/'}${beside === 0 ? '' : `#${beside + 1}`}`
-    this.outer = app[innermost]
+    const number = record.scopes.filter((one) => one.app.prefix === app.prefix).length + 1
+    this.#place = `scope ${app.prefix || '/'}${number === 1 ? '' : `#${number}`}`
+    const before = app[innermost]
+    this.beside = before?.app === app ? before : undefined
+    this.outer = this.beside === undefined ? before : this.beside.outer
     this.#build()
   }
 
@@ -64,9 +68,10 @@ export class LimitScope {
 
   /** Takes its place around the routes and the registrations that there are within its scope, and those to come. */
   enter(): void {
-    const { app, record, outer } = this
+    const { app, beside, record, outer } = this
     app[innermost] = this
-    const inner = record.scopes.filter((one) => one.outer === outer && isWithin(one.app, app))
+    const around = beside ?? outer
+    const inner = record.scopes.filter((one) => one.outer === around && isWithin(one.app, app))
     record.scopes.push(this)
     this.#addHook()
     this.#claimRoutes()
@@ -132,7 +137,7 @@ export class LimitScope {
     this.hook = placed?.hook ?? readHook((this.settings as { hook?: unknown }).hook) ?? 'onRequest'
     const wording = { by: '`limit`', owner: 'the plugin' }
     const placePolicy = (name: string, policy: FastifyRouteLimit) => this.placed(policy, this.#ownerOf(name))
-    this.policies = new NamedPolicies(policies, wording, placePolicy, this.outer?.policies)
+    this.policies = new NamedPolicies(policies, wording, placePolicy, (this.beside ?? this.outer)?.policies)
   }
 
   /**
