@@ -4,6 +4,7 @@ export {
   guard,
   HeadgateError,
   ipKey,
+  keyOf,
   Limit,
   limitsOf,
   memoryStore,

@@ -5,6 +5,7 @@ import { load } from './load.cjs'
 export const {
   HeadgateError,
   ipKey,
+  keyOf,
   Limit,
   limitGuard,
   RateLimitException,

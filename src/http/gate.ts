@@ -3,10 +3,12 @@ import { decisionOf } from '../core/decision.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Verdict } from '../core/verdict.js'
 import { warn } from '../core/warn.js'
+import { addressKey } from './address.js'
 import { type Client, clientOf, nobody, peerOf } from './client-address.js'
 import { DenialMaker } from './denial-maker.js'
 import type { Host } from './host.js'
-import { type KeyReader, keyReader, preflightKey } from './key.js'
+import { type KeyReader, keyReader } from './key.js'
+import { preflightKey } from './key-text.js'
 import type { GatePlan } from './options.js'
 import { type Outcome, passed } from './outcome.js'
 import { answersPreflight, isPreflight } from './preflight.js'
@@ -87,7 +89,7 @@ export class Gate<Req, Res> implements Recorder {
     if (denies !== null && !this.isShadow && (standing === 'unreadable' || denies(address)))
       return this.#denials.forbid(host, request)
     if (isPreflight(host, request))
-      return this.#price(host, request, response, preflightKey(address, ipv6Subnet), 'preflight')
+      return this.#price(host, request, response, preflightKey(addressKey(address, ipv6Subnet)), 'preflight')
     const key = this.#key.read(request, address, host)
     if (this.#users !== null) this.#users.see(host, request, response)
     if (typeof key !== 'string') return key.then((late) => this.#price(host, request, response, late))
