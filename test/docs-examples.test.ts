@@ -14,6 +14,10 @@ describe('the examples of docs/options.md', { timeout }, () => {
     expect(run('policies', check)).toEqual(['5', '5'])
   })
 
+  it('blocks and resets by hand', () => {
+    expect(run('by-hand', 'console.log(wasThere)')).toBe(true)
+  })
+
   it('guards a route of either framework', () => {
     const check = `
       const server = onExpress.listen(0)

@@ -64,7 +64,7 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 
   async peek(key: Key): Promise<Decision> {
-    return decisionOf(await this.#buckets.decide(peek, keyText(key), 1, this.policies), false)
+    return decisionOf(await this.look(key, this.policies), false)
   }
 
   async refund(key: Key, cost = 1, chargedAt?: number): Promise<void> {
@@ -82,6 +82,11 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   /** Decides under `policies` that may be variants of the limiter's own. */
   take(key: Key, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
     return this.#buckets.decide(this.#take, keyText(key), checkCost(cost), policies)
+  }
+
+  /** Looks, under such policies. */
+  look(key: Key, policies: readonly Policy[]): Verdict | Promise<Verdict> {
+    return this.#buckets.decide(peek, keyText(key), 1, policies)
   }
 
   /** Charges units that have already been spent, up to what is left. Counts as allowed. */

@@ -67,7 +67,7 @@ export class PolicyLimiter implements Limiter {
   }
 
   peek(key: Key): Decision {
-    return decisionOf(this.#decide(peek, key, 1, this.policies), false)
+    return decisionOf(this.look(key, this.policies), false)
   }
 
   refund(key: Key, cost = 1, chargedAt?: number): void {
@@ -93,6 +93,11 @@ export class PolicyLimiter implements Limiter {
   /** Decides under `policies` that may be variants of the limiter's own. To be read before the next decision. */
   take(key: Key, cost: number, policies: readonly Policy[]): Verdict {
     return this.#decide(this.#take, key, checkCost(cost), policies)
+  }
+
+  /** Looks, under such policies. To be read before the next decision. */
+  look(key: Key, policies: readonly Policy[]): Verdict {
+    return this.#decide(peek, key, 1, policies)
   }
 
   /** Charges units that have already been spent, up to what is left. Counts as allowed. */

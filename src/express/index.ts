@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
-import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
-import type { Limiter } from '../core/limiter.js'
 import type { Store } from '../core/store.js'
 import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
+import { limiterBehind } from '../http/by-hand.js'
 import { type Next, takeThrough } from '../http/deliver.js'
 import { Gate } from '../http/gate.js'
+import type { AsyncKeyedLimiter, KeyedLimiter, KeyedLimiterOn } from '../http/keyed-limiter.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import { TurnWatch } from '../http/warnings.js'
@@ -25,10 +25,10 @@ declare global {
 export type RateLimitOptions = GateOptions<Request, Response>
 
 /** A middleware for an app, a router or a route, of Express 4 and 5. */
-export interface RateLimitMiddleware<L = Limiter | AsyncLimiter> {
+export interface RateLimitMiddleware<L = KeyedLimiter | AsyncKeyedLimiter> {
   (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void): void
-  /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
-  readonly limiter: L | null
+  /** The limiter behind it, to look up, reset or block by hand. */
+  readonly limiter: L
 }
 
 /**
@@ -38,14 +38,9 @@ export interface RateLimitMiddleware<L = Limiter | AsyncLimiter> {
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  * @throws HeadgateError that names the option, the value and the fix
  */
-export function rateLimit(
-  options: RateLimitOptions & { readonly store?: Store | undefined }
-): RateLimitMiddleware<Limiter>
-export function rateLimit(
-  options: RateLimitOptions & { readonly store: AsyncStore }
-): RateLimitMiddleware<AsyncLimiter>
-export function rateLimit(options: RateLimitOptions): RateLimitMiddleware
-export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
+export function rateLimit<S extends Store | AsyncStore = Store>(
+  options: RateLimitOptions & { readonly store?: S | undefined }
+): RateLimitMiddleware<KeyedLimiterOn<S>> {
   // biome-ignore lint/complexity/noArguments: what Express passes to a middleware shows that the factory was not called
   if (arguments.length > 1)
     throw new HeadgateError(
@@ -63,11 +58,16 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
     watch.see()
     takeThrough(gate, expressHost, request as ExpressRequest, response, next as Next)
   }
-  return Object.assign(middleware, { limiter: gate.limiter })
+  const limiter = limiterBehind(
+    () => gate,
+    () => expressHost
+  ) as KeyedLimiterOn<S>
+  return Object.assign(middleware, { limiter })
 }
 
 export default rateLimit
 export { HeadgateError } from '../core/errors.js'
 export { ipKey } from '../http/address.js'
+export { keyOf } from '../http/key.js'
 export { rateLimitOf } from '../http/records.js'
 export type { RequestRateLimit } from '../http/request-rate-limit.js'

@@ -62,6 +62,7 @@ export const rateLimit = fp(plugin, { fastify: '5.x', name: 'headgate' })
 export default rateLimit
 export { HeadgateError } from '../core/errors.js'
 export { ipKey } from '../http/address.js'
+export { keyOf } from '../http/key.js'
 export { rateLimitOf } from '../http/records.js'
 export type { RequestRateLimit } from '../http/request-rate-limit.js'
 export type {

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
-import type { AsyncLimiter } from '../core/async-limiter.js'
-import type { Limiter } from '../core/limiter.js'
 import type { OptionTable, TableOf } from '../core/options.js'
 import { limitOptions, type PolicyOrLimits } from '../core/policy-or-limits.js'
 import { oneOf } from '../core/readers.js'
+import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
 import { namedPolicies } from '../http/named-policies.js'
 import { type GateOptions, type GateSettings, gateSettings } from '../http/options.js'
 import type { RuleOptions } from '../http/rules.js'
@@ -69,6 +68,6 @@ export type ResolvedLimit = GateOptions<FastifyRequest, FastifyReply>
 /** A hook of Fastify that limits. */
 export interface LimitHookFunction {
   (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
-  /** The underlying limiter, for `peek`, `reset` or `block`; null if the limit or window is a function. */
-  readonly limiter: Limiter | AsyncLimiter | null
+  /** The limiter behind it, to look up, reset or block by hand. */
+  readonly limiter: KeyedLimiter | AsyncKeyedLimiter
 }

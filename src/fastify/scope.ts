@@ -1,6 +1,8 @@
 import { badOption, checkNames, inheritable, pick } from '../core/options.js'
 import { saysLimit } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
+import { fastifyHost } from '../hosts/fastify/host.js'
+import { limiterBehind } from '../http/by-hand.js'
 import { Gate } from '../http/gate.js'
 import { NamedPolicies } from '../http/named-policies.js'
 import { gatePlan } from '../http/options.js'
@@ -25,7 +27,6 @@ interface Made {
   readonly limit: FastifyRouteLimit | string
   readonly owner: Owner
   gate: FastifyGate
-  hook?: LimitHookFunction
 }
 
 /** One registration of the plugin: its default gate, its policies, and the gates of its routes. */
@@ -83,10 +84,7 @@ export class LimitScope {
     this.outer = outer
     this.#build()
     this.#addHook()
-    for (const made of this.#made) {
-      made.gate = this.#placedBy(made.limit, made.owner).gate
-      Object.assign(made.hook!, { limiter: made.gate.limiter })
-    }
+    for (const made of this.#made) made.gate = this.#placedBy(made.limit, made.owner).gate
     this.#claimRoutes()
     for (const one of this.record.scopes) if (one.outer === this) one.adopt(this)
   }
@@ -102,11 +100,15 @@ export class LimitScope {
     const owner: Owner = { mayShare: false }
     const made: Made = { limit, owner, gate: this.#placedBy(limit, owner).gate }
     if (!this.record.isStarted) this.#made.push(made)
-    made.hook = Object.assign(
+    return Object.assign(
       limitHook(() => made.gate),
-      { limiter: made.gate.limiter }
+      {
+        limiter: limiterBehind(
+          () => made.gate,
+          () => fastifyHost
+        )
+      }
     )
-    return made.hook
   }
 
   /** A gate with the scope's settings where a limit's own options leave them out. */

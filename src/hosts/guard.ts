@@ -1,20 +1,21 @@
 import type { Duration } from '../core/duration.js'
-import type { Limiter } from '../core/limiter.js'
 import type { StrategyName } from '../core/policy-options.js'
 import type { Strategy } from '../core/strategy.js'
+import { limiterBehind } from '../http/by-hand.js'
 import { type Next, takeThrough } from '../http/deliver.js'
 import { Gate } from '../http/gate.js'
 import type { KeySpec } from '../http/key.js'
+import type { KeyedLimiter } from '../http/keyed-limiter.js'
 import { type GateOptions, type GatePlan, gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
 import { isReply } from './fastify/internals.js'
-import { hostOf } from './host-of.js'
+import { hostOf, hostOfRequest } from './host-of.js'
 
 /** A handler that is a middleware to Express and a hook to Fastify. */
 export interface GuardHandler {
   (request: object, response: object, next: (error?: Error) => void): void
-  /** The limiter behind it, to peek, reset or block by key. */
-  readonly limiter: Limiter
+  /** The limiter behind it, to look up, reset or block by hand. */
+  readonly limiter: KeyedLimiter
 }
 
 /**
@@ -44,6 +45,6 @@ export const guard = {
       if (!isReply(response)) watch.see()
       takeThrough(gate, hostOf(response), request, response, next)
     }
-    return Object.assign(handler, { limiter: gate.limiter as Limiter })
+    return Object.assign(handler, { limiter: limiterBehind(() => gate, hostOfRequest) as KeyedLimiter })
   }
 }

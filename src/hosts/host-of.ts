@@ -7,3 +7,8 @@ import { isReply } from './fastify/internals.js'
 export function hostOf(response: object): Host<object, object> {
   return (isReply(response) ? fastifyHost : expressHost) as unknown as Host<object, object>
 }
+
+/** The host of a request, which may be of either framework. */
+export function hostOfRequest(request: object): Host<object, never> {
+  return ('raw' in request ? fastifyHost : expressHost) as unknown as Host<object, never>
+}

@@ -1,9 +1,8 @@
-import type { AsyncLimiter } from '../core/async-limiter.js'
 import { decisionOf } from '../core/decision.js'
-import type { Limiter } from '../core/limiter.js'
 import type { Verdict } from '../core/verdict.js'
 import { warn } from '../core/warn.js'
 import { addressKey } from './address.js'
+import type { HandParts } from './by-hand.js'
 import { type Client, clientOf, nobody, peerOf } from './client-address.js'
 import { DenialMaker } from './denial-maker.js'
 import type { Host } from './host.js'
@@ -30,8 +29,6 @@ export class Gate<Req, Res> implements Recorder {
   readonly isSilent: boolean
   /** True where it needs `request.user`. */
   readonly usesUser: boolean
-  /** The limiter behind it; null where limits or windows are computed, for then no answer holds for all requests. */
-  readonly limiter: Limiter | AsyncLimiter | null
   readonly #plan: GatePlan<Req, Res>
   readonly #key: KeyReader<Req>
   readonly #fields: QuotaFields
@@ -46,7 +43,6 @@ export class Gate<Req, Res> implements Recorder {
     this.#key = keyReader(plan.key, plan.ipv6Subnet)
     this.#fields = new QuotaFields(plan)
     this.#denials = new DenialMaker(plan, this.#fields)
-    this.limiter = plan.rules.fixed?.limiter ?? null
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
@@ -73,6 +69,15 @@ export class Gate<Req, Res> implements Recorder {
     return skips ? passed : this.#admit(host, request, response, client)
   }
 
+  /** What its limiter by hand is made of: see `limiterBehind`. */
+  handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
+    return {
+      rules: this.#plan.rules,
+      keyOf: (who) => this.#key.of(who),
+      keyOfRequest: (request) => this.#keyOf(hostOf(request), request)
+    }
+  }
+
   rewrite(record: RequestRateLimit): void {
     const { host, response } = record.origin as Asked<Req, Res>
     this.#fields.set(host, response, record)
@@ -94,6 +99,11 @@ export class Gate<Req, Res> implements Recorder {
     if (this.#users !== null) this.#users.see(host, request, response)
     if (typeof key !== 'string') return key.then((late) => this.#price(host, request, response, late))
     return this.#price(host, request, response, key)
+  }
+
+  #keyOf(host: Host<Req, never>, request: Req): string | Promise<string> {
+    const { address } = this.#usesAddress ? this.#clientOf(host, request) : nobody
+    return this.#key.read(request, address, host)
   }
 
   #price(
@@ -127,6 +137,7 @@ export class Gate<Req, Res> implements Recorder {
     ])
     const decide = (late: readonly unknown[]) => {
       const { limiter, policies } = late[0] as Rules
+      rules.note(key, late[0] as Rules)
       const asked = { recorder: this, host, request, response, kind, limiter, policies, key }
       return this.#decide({ ...asked, cost: late[1] as number })
     }
@@ -218,7 +229,7 @@ export class Gate<Req, Res> implements Recorder {
     return false
   }
 
-  #clientOf(host: Host<Req, Res>, request: Req): Client {
+  #clientOf(host: Host<Req, never>, request: Req): Client {
     const { forwarded: source } = this.#plan
     const field = host.header(request, source)
     const socket = host.socket(request)

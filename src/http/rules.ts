@@ -8,6 +8,7 @@ import type { Written } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { type LimiterSettings, limiterOpener } from '../limiter/options.js'
 import { memoryStore } from '../memory/store.js'
+import { LaterBlocks } from './later-blocks.js'
 import { gather, isPromiseLike } from './promise.js'
 
 /** A value, or a function of the request that gives it, or a promise of it. */
@@ -30,11 +31,24 @@ export interface Rules {
 /** How many different windows a window function may ask for. */
 const maxWindows = 100
 
+/** Keys of which it is remembered by what rules they were decided last. */
+const mostRemembered = 10_000
+
 /** The rules of a gate: fixed, or computed for each request. */
 export interface RuleSource<Req> {
   /** The rules of every request; null where they are computed. */
   readonly fixed: Rules | null
+  /** A limiter with the same store and clock as all that its requests are decided by. */
+  readonly sample: BuiltLimiter
+  /** Those that its requests have been decided by until now: one for each length of a window. */
+  readonly limiters: readonly BuiltLimiter[]
   forRequest(request: Req): Rules | Promise<Rules>
+  /** Remembers by what rules a key was decided. */
+  note(key: string, rules: Rules): void
+  /** The rules that a key was decided by last; undefined where that is not known. */
+  lastFor(key: string): Rules | undefined
+  /** Blocks that are to hold in limiters which are yet to come, too; null where there will be no more. */
+  readonly laterBlocks: LaterBlocks | null
 }
 
 /**
@@ -67,7 +81,15 @@ export function ruleSource<Req>(
   if (!tiers.some(isComputed)) {
     const limiter = build(tiers.map((tier) => tier.window))
     const fixed = { limiter, policies: limiter.policies }
-    return { fixed, forRequest: () => fixed }
+    return {
+      fixed,
+      sample: limiter,
+      limiters: [limiter],
+      forRequest: () => fixed,
+      note() {},
+      lastFor: () => fixed,
+      laterBlocks: null
+    }
   }
   return new ComputedRules(tiers, build)
 }
@@ -78,18 +100,39 @@ function isComputed<Req>({ limit, window }: RuleOptions<Req>): boolean {
 
 class ComputedRules<Req> implements RuleSource<Req> {
   readonly fixed = null
+  readonly sample: BuiltLimiter
+  readonly laterBlocks: LaterBlocks | null
   readonly #tiers: readonly RuleOptions<Req>[]
   readonly #build: (windows: readonly unknown[]) => BuiltLimiter
   readonly #limiters = new Map<string, BuiltLimiter>()
+  readonly #last = new Map<string, Rules>()
 
   constructor(tiers: readonly RuleOptions<Req>[], build: (windows: readonly unknown[]) => BuiltLimiter) {
     this.#tiers = tiers
     this.#build = build
     // Everything that can be wrong without a request is found now, not by the first one.
     const windows = tiers.map((tier) => (typeof tier.window === 'function' ? 1000 : tier.window))
-    const limiter = build(windows)
-    if (tiers.every((tier) => typeof tier.window !== 'function'))
-      this.#limiters.set(JSON.stringify(windows), limiter)
+    this.sample = build(windows)
+    const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
+    if (hasOneWindow) this.#limiters.set(windows.map(windowMs).join(), this.sample)
+    this.laterBlocks = hasOneWindow ? null : new LaterBlocks()
+  }
+
+  get limiters(): readonly BuiltLimiter[] {
+    return [...this.#limiters.values()]
+  }
+
+  note(key: string, rules: Rules): void {
+    const last = this.#last
+    const known = last.get(key)
+    if (known?.limiter === rules.limiter && known.policies === rules.policies) return
+    last.delete(key)
+    if (last.size >= mostRemembered) last.delete(last.keys().next().value!)
+    last.set(key, rules)
+  }
+
+  lastFor(key: string): Rules | undefined {
+    return this.#last.get(key)
   }
 
   forRequest(request: Req): Rules | Promise<Rules> {
@@ -127,6 +170,7 @@ class ComputedRules<Req> implements RuleSource<Req> {
         )
       limiter = this.#build(windows)
       this.#limiters.set(id, limiter)
+      this.laterBlocks?.carryTo(limiter)
     }
     return limiter
   }

@@ -1,10 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common'
-import type { AsyncLimiter } from '../core/async-limiter.js'
-import type { Limiter } from '../core/limiter.js'
-import { hostOf } from '../hosts/host-of.js'
+import { hostOf, hostOfRequest } from '../hosts/host-of.js'
+import { limiterBehind } from '../http/by-hand.js'
 import { hold, sendBody, sendDenial, setHead } from '../http/deliver.js'
 import { Gate } from '../http/gate.js'
 import { type Host, isOpen } from '../http/host.js'
+import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
 import type { GatePlan } from '../http/options.js'
 import type { Denied, Outcome } from '../http/outcome.js'
 import { isPromiseLike } from '../http/promise.js'
@@ -15,8 +15,8 @@ import { messageException } from './message-exceptions.js'
 
 /** Takes what a guard is called with, of any kind, through one gate. */
 export class ContextGate {
-  /** The limiter behind it; null where limits or windows are computed. */
-  readonly limiter: Limiter | AsyncLimiter | null
+  /** The limiter behind it, by hand. */
+  readonly limiter: KeyedLimiter | AsyncKeyedLimiter
   /** True where it needs `request.user`. */
   readonly usesUser: boolean
   readonly #gate: Gate<object, object>
@@ -27,7 +27,10 @@ export class ContextGate {
   constructor(plan: GatePlan<never, never>, messages: Host<Message, Message>) {
     this.#gate = new Gate(plan as GatePlan<object, object>)
     this.#messages = messages
-    this.limiter = this.#gate.limiter
+    this.limiter = limiterBehind(
+      () => this.#gate,
+      (request) => (request instanceof Message ? (messages as Host<object, never>) : hostOfRequest(request))
+    )
     this.usesUser = this.#gate.usesUser
   }
 

@@ -1,7 +1,8 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional } from '@nestjs/common'
-import type { AsyncLimiter } from '../core/async-limiter.js'
+import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
-import type { Limiter } from '../core/limiter.js'
+import type { Store } from '../core/store.js'
+import type { AsyncKeyedLimiter, KeyedLimiter, KeyedLimiterOn } from '../http/keyed-limiter.js'
 import { gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
 import { ContextGate, isHttp } from './context-gate.js'
@@ -61,9 +62,9 @@ function admit(
 }
 
 /** A guard with a limit of its own. */
-export interface LimitGuard extends CanActivate {
-  /** The limiter behind it, to peek, reset or block by key; null where limits or windows are computed. */
-  readonly limiter: Limiter | AsyncLimiter | null
+export interface LimitGuard<L = KeyedLimiter | AsyncKeyedLimiter> extends CanActivate {
+  /** The limiter behind it, to look up, reset or block by hand. */
+  readonly limiter: L
 }
 
 /**
@@ -73,11 +74,13 @@ export interface LimitGuard extends CanActivate {
  * @Post('login') @UseGuards(limitGuard({ name: 'login', limit: 5, window: '15m', key: 'ip' })) login() {}
  * @throws HeadgateError that names the option, the value and the fix
  */
-export function limitGuard<Req = NestRequest, Res = unknown>(options: GuardLimit<Req, Res>): LimitGuard {
+export function limitGuard<Req = NestRequest, Res = unknown, S extends Store | AsyncStore = Store>(
+  options: GuardLimit<Req, Res> & { readonly store?: S | undefined }
+): LimitGuard<KeyedLimiterOn<S>> {
   const gate = new ContextGate(gatePlan(options, 'limitGuard') as never, messageHost(trustsNobody))
   const watch = new TurnWatch()
   return {
-    limiter: gate.limiter,
+    limiter: gate.limiter as KeyedLimiterOn<S>,
     canActivate(context) {
       watch.see()
       return gate.admit(context)

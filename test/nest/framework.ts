@@ -27,6 +27,7 @@ import {
   type CommonRequest,
   type Exchange,
   type Framework,
+  limitersOf,
   many,
   type Options,
   type RouteSpec
@@ -85,7 +86,7 @@ async function build(platform: Platform, spec: AppSpec, guards: readonly object[
     platform === 'express' && maxHeaderSize
       ? createServer({ maxHeaderSize }, app.getHttpAdapter().getInstance())
       : app.getHttpServer()
-  return { server, errors, close: () => app.close() }
+  return { server, errors, limiters: limitersOf(instancesOf(spec)), close: () => app.close() }
 }
 
 function adapterOf(platform: Platform, spec: AppSpec): ExpressAdapter | FastifyAdapter {

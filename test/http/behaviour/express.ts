@@ -10,6 +10,7 @@ import {
   type Exchange,
   type Framework,
   type Handler,
+  limitersOf,
   many,
   type Options,
   type RouteSpec,
@@ -74,7 +75,7 @@ function build(factory: typeof express, spec: AppSpec): Built {
       if (!response.headersSent) response.status(500).end('collected')
     })
   const server = createServer(spec.maxHeaderSize ? { maxHeaderSize: spec.maxHeaderSize } : {}, app)
-  return built(server, errors)
+  return { ...built(server, errors), limiters: limitersOf(instances) }
 }
 
 function built(server: Built['server'], errors: unknown[]): Built {

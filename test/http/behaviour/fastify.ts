@@ -8,6 +8,8 @@ import {
   type Exchange,
   type Framework,
   type Handler,
+  type Limiters,
+  limitersOf,
   many,
   type RouteSpec,
   type Step
@@ -39,16 +41,17 @@ async function build(spec: AppSpec): Promise<Built> {
     ...(spec.trustProxy === undefined ? {} : { trustProxy: spec.trustProxy as string[] }),
     ...(spec.maxHeaderSize ? { http: { maxHeaderSize: spec.maxHeaderSize } } : {})
   })
+  let limiters: Limiters
   try {
-    await set(app, spec, errors)
+    limiters = await set(app, spec, errors)
   } catch (error) {
     await app.close()
     throw error
   }
-  return { server: app.server, errors, close: () => app.close() }
+  return { server: app.server, errors, limiters, close: () => app.close() }
 }
 
-async function set(app: FastifyInstance, spec: AppSpec, errors: unknown[]): Promise<void> {
+async function set(app: FastifyInstance, spec: AppSpec, errors: unknown[]): Promise<Limiters> {
   if (spec.collectErrors)
     app.setErrorHandler((error, _request, reply) => {
       errors.push(error)
@@ -81,6 +84,7 @@ async function set(app: FastifyInstance, spec: AppSpec, errors: unknown[]): Prom
   }
   for (const route of spec.routes ?? [{ path: '/' }]) add(route)
   await app.ready()
+  return limitersOf(instances)
 }
 
 function hookOf(step: Step): Hook {

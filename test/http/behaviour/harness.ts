@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
+import type { AsyncKeyedLimiter, KeyedLimiter } from '../../../src/http/keyed-limiter.js'
 import type { GateOptions } from '../../../src/http/options.js'
 import type { RequestRateLimit } from '../../../src/http/request-rate-limit.js'
 import { type Address, Client } from './client.js'
@@ -83,6 +84,8 @@ export interface Warning {
 
 /** A server that runs. */
 export interface Running extends Client {
+  /** The limiters of the instances, by hand. */
+  readonly limiters: Limiters
   /** What reached the error handler, with `collectErrors`. */
   readonly errors: unknown[]
   /** The warnings since the start, of one code or of all. */
@@ -109,8 +112,12 @@ export interface Framework {
   buildPerRequest(options: () => Options): Promise<Built>
 }
 
+/** Limiters by the name of their instance. */
+export type Limiters = Readonly<Record<string, KeyedLimiter | AsyncKeyedLimiter>>
+
 /** A server before it listens. */
 export interface Built {
+  readonly limiters?: Limiters
   readonly server: Server
   readonly errors: unknown[]
   /** Closes everything that is not the server itself. */
@@ -162,6 +169,7 @@ export function servers(framework: Framework) {
     const address = await listen(built.server, !(spec instanceof Promise) && spec.unixSocket === true)
     const app = Object.assign(new Client(address), {
       errors: built.errors,
+      limiters: built.limiters ?? {},
       async warnings(code?: string) {
         await turns()
         return heard.filter((warning) => code === undefined || warning.code === code)
@@ -295,6 +303,13 @@ function setPeer(socket: object, peer: string | string[] | undefined): void {
       configurable: true,
       value: peer === 'none' ? undefined : peer
     })
+}
+
+/** The limiters of instances. */
+export function limitersOf(
+  instances: Readonly<Record<string, { readonly limiter: Limiters[string] }>>
+): Limiters {
+  return Object.fromEntries(Object.entries(instances).map(([name, { limiter }]) => [name, limiter]))
 }
 
 /** One or several, as several. */

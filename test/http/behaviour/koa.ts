@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import Koa, { type Middleware } from 'koa'
-import { type KoaContext, rateLimit } from '../koa/rate-limit.js'
+import { type KoaContext, type LimitMiddleware, rateLimit } from '../koa/rate-limit.js'
 import {
   type AppSpec,
   type Built,
@@ -8,6 +8,7 @@ import {
   type Exchange,
   type Framework,
   type Handler,
+  limitersOf,
   many,
   type Options,
   type RouteSpec,
@@ -67,7 +68,7 @@ function build(spec: AppSpec): Built {
   for (const options of many(spec.global)) app.use(make(options))
   for (const instance of spec.globalInstances ?? []) app.use(instances[instance]!)
   for (const route of routes) if (route.limit === undefined) add(route)
-  return built(app, errors, spec.maxHeaderSize)
+  return { ...built(app, errors, spec.maxHeaderSize), limiters: limitersOf(instances) }
 }
 
 function built(app: Koa, errors: unknown[], maxHeaderSize?: number): Built {
@@ -75,7 +76,7 @@ function built(app: Koa, errors: unknown[], maxHeaderSize?: number): Built {
   return { server, errors, close: () => new Promise((resolve) => server.close(() => resolve())) }
 }
 
-function mapped(options: AppSpec['policies'], make: (options: Options) => Middleware) {
+function mapped(options: AppSpec['policies'], make: (options: Options) => LimitMiddleware) {
   return Object.fromEntries(Object.entries(options ?? {}).map(([name, one]) => [name, make(one)]))
 }
 

@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import {
+  type AsyncKeyedLimiter,
   addressMatcher,
   admits,
   canonicalAddress,
@@ -9,6 +10,8 @@ import {
   type Host,
   hasBody,
   hopByHop,
+  type KeyedLimiter,
+  limiterBehind,
   type RequestRateLimit,
   type TrustedHops,
   TurnWatch
@@ -66,8 +69,12 @@ function trustOf(setting: unknown): TrustedHops | null {
   return hopByHop((hop) => matches(hop === undefined ? 'unix' : (canonicalAddress(hop) ?? hop)))
 }
 
-/** A middleware that limits. */
-export function rateLimit(options: GateOptions<KoaContext, KoaContext>): Middleware {
+/** A middleware that limits, and its limiter by hand. */
+export interface LimitMiddleware extends Middleware {
+  readonly limiter: KeyedLimiter | AsyncKeyedLimiter
+}
+
+export function rateLimit(options: GateOptions<KoaContext, KoaContext>): LimitMiddleware {
   const plan = gatePlan(options, 'rateLimit')
   // In Koa to set a body is to answer.
   const answer: typeof plan.onLimited = async (ctx, _ctx, record) => {
@@ -77,8 +84,14 @@ export function rateLimit(options: GateOptions<KoaContext, KoaContext>): Middlew
   }
   const gate = new Gate({ ...plan, onLimited: plan.onLimited && answer })
   const watch = new TurnWatch()
-  return async (ctx, next) => {
+  const middleware: Middleware = async (ctx, next) => {
     watch.see()
     if (await admits(gate, koaHost, ctx, ctx)) await next()
   }
+  return Object.assign(middleware, {
+    limiter: limiterBehind(
+      () => gate,
+      () => koaHost
+    )
+  })
 }
