@@ -6,6 +6,7 @@ import { trustOfServer } from '../hosts/fastify/internals.js'
 import { RateLimitFilter } from './exception.js'
 import { globalGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
+import { markedMethods, openHandlers } from './handlers.js'
 import { LateInterceptor } from './interceptor.js'
 import { classesOf, surround } from './internals.js'
 import { messageHost, type ProxyTrust } from './message.js'
@@ -37,9 +38,13 @@ export function limitApplication(options: RateLimitModuleOptions, surroundings: 
         'and give what differs as `policies`, or in `@Limit`.'
     )
   const classes = classesOf(modules)
-  const limits = new HandlerLimits(options, messageHost(proxyTrust(surroundings)), labelsOf(classes.keys()))
+  const limits = new HandlerLimits(options, messageHost(proxyTrust(surroundings)), {
+    all: [...classes.keys()],
+    label: labelsOf(classes.keys())
+  })
+  openHandlers(limits, surroundings)
   for (const [owner, isController] of classes) {
-    const marked = limits.read(owner)
+    const marked = markedMethods(owner)
     if (marked.length > 0) checkReach(owner, marked, { isController, isGlobal: limits.isGlobal, reflector })
   }
   Object.defineProperty(config, limited, { value: true })

@@ -36,8 +36,12 @@ interface Closable {
   readonly close?: () => unknown
 }
 
-/** What names a class in every process of an application. */
-export type ClassLabel = (owner: Class) => string
+/** The classes of an application that may have handlers. */
+export interface AppClasses {
+  readonly all: Iterable<Class>
+  /** What names a class in every process. */
+  label(owner: Class): string
+}
 
 /**
  * What the limits of an application are injected by: `@Limit` may be of another copy of this package than the module, as
@@ -57,16 +61,17 @@ export class HandlerLimits {
   hasInterceptor = false
   readonly #options: NestLimit
   readonly #messages: Host<Message, Message>
-  readonly #label: ClassLabel
+  readonly #classes: AppClasses
   readonly #handlers = new WeakMap<Class, WeakMap<Handler, HandlerLimit | null>>()
   readonly #stores = new Set<Closable>()
   /** By name: constructors may put functions of their own in the place of methods, for each request. */
   readonly #methods = new WeakMap<Class, Map<string | symbol, HandlerLimit | null>>()
   /** Limits that all methods of a class share. */
-  readonly #classes = new WeakMap<Class, HandlerLimit>()
+  readonly #ofClasses = new WeakMap<Class, HandlerLimit>()
+  readonly #ownGates: ContextGate[] = []
 
   /** @throws HeadgateError that names the option, the value and the fix */
-  constructor(options: RateLimitModuleOptions, messages: Host<Message, Message>, label: ClassLabel) {
+  constructor(options: RateLimitModuleOptions, messages: Host<Message, Message>, classes: AppClasses) {
     if (typeof options !== 'object' || options === null || Array.isArray(options))
       throw badOption(
         'options',
@@ -78,10 +83,8 @@ export class HandlerLimits {
     this.isGlobal = globalOf('global', isGlobal)
     this.#options = own as NestLimit
     this.#messages = messages
-    this.#label = label
-    this.own = saysLimit(options)
-      ? this.#place(this.#options, 'RateLimitModule', { mayShare: true }, false)
-      : null
+    this.#classes = classes
+    this.own = saysLimit(options) ? this.#placeOwn('RateLimitModule', { mayShare: true }) : null
     if (this.own !== null && Object.hasOwn(policies, 'default'))
       throw badOption(
         'policies.default',
@@ -99,16 +102,23 @@ export class HandlerLimits {
     return known === undefined ? this.#find(owner, handler) : known
   }
 
-  /** Finds the limits of all methods of a class that `@Limit` speaks of, so that what is wrong shows now. */
-  read(owner: Class): (string | symbol)[] {
-    const marked: (string | symbol)[] = []
-    for (const method of methodsOf(owner)) {
-      const placing = placingOf(owner, method)
-      if (placing === undefined) continue
-      this.of(owner, owner.prototype[method])
-      if (placing.limit !== false) marked.push(method)
-    }
-    return marked
+  /** The gates of the module's own limit: with `scope: 'handler'` one for each handler, and one for unknown paths. */
+  get ownGates(): readonly ContextGate[] {
+    return this.#ownGates
+  }
+
+  /** True for a class of the application. */
+  knows(owner: Class): boolean {
+    return [...this.#classes.all].includes(owner)
+  }
+
+  /** The methods of all classes that are such a function. */
+  methodsThatAre(handler: Handler): (readonly [Class, string | symbol])[] {
+    return [...this.#classes.all].flatMap((owner) =>
+      [...methodsOf(owner)]
+        .filter((method) => owner.prototype[method] === handler)
+        .map((method) => [owner, method] as const)
+    )
   }
 
   /** True where the interceptor of all handlers decides, and guards let pass. */
@@ -143,19 +153,20 @@ export class HandlerLimits {
   #limitFor(owner: Class, method: string, placing: Placing | undefined): HandlerLimit | null {
     if (placing === undefined) {
       if (this.own === null || this.#options.scope !== 'handler') return this.own
-      return this.#placeHandler(this.#options, owner, method, false)
+      return this.#placeOwn(`RateLimitModule for ${owner.name}.${method}`, this.#ownerOf(owner, method))
     }
     const { by, limit, outer } = placing
     if (limit === false) return null
     if (typeof limit === 'string') return this.policies.of(limit)
     if (by === 'method')
-      return this.#placeHandler(inherit(this.#outer(outer), limit, gateSettings), owner, method, true)
+      return this.#placeHandler(inherit(this.#outer(outer), limit, gateSettings), owner, method)
     const options: NestLimit = inherit(this.#options, limit, gateSettings)
-    if (options.scope === 'handler') return this.#placeHandler(options, owner, method, true)
+    if (options.scope === 'handler') return this.#placeHandler(options, owner, method)
+    const place = this.#classes.label(owner)
     const shared =
-      this.#classes.get(owner) ??
-      this.#place(options, `@Limit of ${owner.name}`, { mayShare: false, place: this.#label(owner) }, true)
-    this.#classes.set(owner, shared)
+      this.#ofClasses.get(owner) ??
+      this.#place(options, `@Limit of ${owner.name}`, { mayShare: false, place }, true)
+    this.#ofClasses.set(owner, shared)
     return shared
   }
 
@@ -166,9 +177,19 @@ export class HandlerLimits {
     return inherit(this.#options, own, gateSettings)
   }
 
-  #placeHandler(options: NestLimit, owner: Class, method: string, isMarked: boolean): HandlerLimit {
-    const place = `${this.#label(owner)}.${method}`
-    return this.#place(options, `@Limit of ${owner.name}.${method}`, { mayShare: false, place }, isMarked)
+  #placeHandler(options: NestLimit, owner: Class, method: string): HandlerLimit {
+    return this.#place(options, `@Limit of ${owner.name}.${method}`, this.#ownerOf(owner, method), true)
+  }
+
+  /** The module's own limit, for everything or for one handler. */
+  #placeOwn(where: string, owner: Owner): HandlerLimit {
+    const limit = this.#place(this.#options, where, owner, false)
+    this.#ownGates.push(limit.gate)
+    return limit
+  }
+
+  #ownerOf(owner: Class, method: string): Owner {
+    return { mayShare: false, place: `${this.#classes.label(owner)}.${method}` }
   }
 
   #place(

@@ -1,6 +1,7 @@
 export { HeadgateError } from '../core/errors.js'
 export type { LimitDecorator, LimitOptions } from '../decorators/limit.js'
 export { ipKey } from '../http/address.js'
+export { keyOf } from '../http/key.js'
 export { rateLimitOf } from '../http/records.js'
 export type { RequestRateLimit } from '../http/request-rate-limit.js'
 export { RateLimitException } from './exception.js'
@@ -19,3 +20,4 @@ export type {
   RateLimitModuleOptions
 } from './options.js'
 export { RateLimitService } from './service.js'
+export type { LimitedHandler, LimitTarget } from './targets.js'

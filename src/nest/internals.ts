@@ -89,8 +89,8 @@ interface FieldOptions {
  */
 export function hasUnguardedFields(modules: ModulesContainer): boolean {
   for (const { providers } of modules.values()) {
-    const options = providers.get('GqlModuleOptions')?.instance as FieldOptions | undefined
-    if (options !== undefined && !options.fieldResolverEnhancers?.includes('guards')) return true
+    const options = providers.get('GqlModuleOptions')?.instance as FieldOptions | null | undefined
+    if (options !== undefined && !options?.fieldResolverEnhancers?.includes('guards')) return true
   }
   return false
 }

@@ -15,6 +15,7 @@ import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
 import { limitApplication } from './application.js'
 import { RateLimitGuard } from './guard.js'
 import { HandlerLimits, limitsToken } from './handler-limits.js'
+import { openHandlers } from './handlers.js'
 import { limitUnknownPaths } from './not-found.js'
 import type { NestRequest, RateLimitModuleOptions } from './options.js'
 import { warnOfUnguardedFields } from './reach.js'
@@ -90,7 +91,10 @@ export class RateLimitModule
     const limits = this.#ref.get(HandlerLimits)
     this.#limits = limits
     const { own, isGlobal } = limits
-    warnOfUnguardedFields(this.#modules, this.#reflector)
+    const [modules, reflector] = [this.#modules, this.#reflector]
+    warnOfUnguardedFields(modules, reflector)
+    // Whether fields have guards is known only now.
+    openHandlers(limits, { modules, reflector })
     if (isGlobal && own !== null) this.#checkUnknownPaths = limitUnknownPaths(this.#platform, own)
     const { httpAdapter } = this.#platform
     if (httpAdapter?.getType() === 'fastify') warnOfTrustSetting(httpAdapter.getInstance())

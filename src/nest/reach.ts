@@ -32,7 +32,6 @@ export function checkReach(
 ): void {
   const has = (key: string, ...targets: unknown[]) =>
     targets.some((target) => reflector.get<unknown>(key, target as Type) !== undefined)
-  const isGuarded = (target: unknown) => guardsOf(reflector, target).some(isOurs)
   for (const method of methods) {
     const handler: unknown = owner.prototype[method]
     const name = `${owner.name}.${String(method)}`
@@ -46,13 +45,18 @@ export function checkReach(
         `\`@Limit\` stands on ${name}, for which Nest calls no guard as far as one can see: put it on a ` +
           'handler of a controller, a resolver or a gateway, or use RateLimitService.'
       )
-    else if ((isMessage || !isGlobal) && !isGuarded(owner) && !isGuarded(handler))
+    else if ((isMessage || !isGlobal) && !hasOurGuard(reflector, owner) && !hasOurGuard(reflector, handler))
       throw new HeadgateError(
         'HEADGATE_MISUSE',
         `\`@Limit\` on ${name} has put no guard there: import it from \`headgate/nest\`, and write it above ` +
           'decorators that replace the method.'
       )
   }
+}
+
+/** True where `@UseGuards`, or our `@Limit`, has put the guard on a class or a method. */
+export function hasOurGuard(reflector: Reflector, target: unknown): boolean {
+  return guardsOf(reflector, target).some(isOurs)
 }
 
 /** True for the guard itself and for those that extend it, as a class or an instance. */

@@ -1,60 +1,66 @@
 import { Inject, Injectable } from '@nestjs/common'
-import type { AsyncLimiter } from '../core/async-limiter.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
-import { HeadgateError } from '../core/errors.js'
-import type { Key } from '../core/key-and-cost.js'
-import type { Limiter } from '../core/limiter.js'
+import type { AnyRequest } from '../http/keyed-limiter.js'
+import type { Who } from '../http/known.js'
 import { HandlerLimits } from './handler-limits.js'
-import type { PolicyName } from './options.js'
+import { type LimitTarget, LimitTargets } from './targets.js'
 
 /**
- * The module's policies by name, and its own limit as `'default'`, for use by hand. Keys are those that requests are
- * charged to: of `'ip'` what `ipKey(address)` gives. With a store outside of the process all answers are promises.
+ * The module's limits, by hand. Each method is told which limit: a policy by its name, the module's own as `'default'`, a
+ * handler as `[Reports, 'list']` or `Reports.prototype.list`, or a class that has a `@Limit`. And who: `{ user: 'ada' }`,
+ * `{ ip: '203.0.113.7' }`, `{ header: 'the-api-key' }`, for a list of keys a list, a request, or a key as
+ * `request.rateLimit.key` has it. With a store outside of the process all answers are promises.
  *
- * Each method throws `HEADGATE_UNKNOWN_POLICY` for a name that the module has not, and `HEADGATE_MISUSE` for a policy
- * whose limit or window is computed for each request.
+ * Where limits or windows are functions, `consume`, `peek` and `refund` go by what the key was decided by last in this
+ * process, unless they are given a request.
+ *
+ * Each method throws `HEADGATE_UNKNOWN_POLICY` for a name that the module has not, `HEADGATE_MISUSE` for what is not
+ * limited, and `HEADGATE_BAD_KEY` where what is known does not tell the key.
  */
 export class RateLimitService {
-  readonly #limits: HandlerLimits
+  readonly #targets: LimitTargets
 
   /** @internal */
   constructor(limits: HandlerLimits) {
-    this.#limits = limits
+    this.#targets = new LimitTargets(limits)
+  }
+
+  /** The key that someone is charged to. */
+  keyOf(limit: LimitTarget, who: AnyRequest | Who): string | Promise<string> {
+    return this.#targets.one(limit).keyOf(who as Who)
   }
 
   /** Decides one request of `cost` units and charges it if it is admitted. */
-  consume(policy: PolicyName | 'default', key: Key, cost?: number): Decision | Promise<Decision> {
-    return this.#limiter(policy).consume(key, cost)
+  consume(limit: LimitTarget, who: AnyRequest | Who, cost?: number): Decision | Promise<Decision> {
+    return this.#targets.one(limit).consume(who as Who, cost)
   }
 
   /** What `consume` would answer, without charging. */
-  peek(policy: PolicyName | 'default', key: Key): Decision | Promise<Decision> {
-    return this.#limiter(policy).peek(key)
+  peek(limit: LimitTarget, who: AnyRequest | Who): Decision | Promise<Decision> {
+    return this.#targets.one(limit).peek(who as Who)
   }
 
-  /** Gives back units, never above full. */
-  refund(policy: PolicyName | 'default', key: Key, cost?: number): void | Promise<void> {
-    return this.#limiter(policy).refund(key, cost)
+  /** Gives back units, never above full. True if there was something to give back. */
+  refund(limit: LimitTarget, who: AnyRequest | Who, cost?: number): boolean | Promise<boolean> {
+    return this.#targets.one(limit).refund(who as Who, cost)
   }
 
-  /** Forgets a key: its next request is its first. Lifts a block. */
-  reset(policy: PolicyName | 'default', key: Key): void | Promise<void> {
-    return this.#limiter(policy).reset(key)
+  /** Forgets a key: its next request is its first. Lifts a block. True if the key owed something or was blocked. */
+  reset(limit: LimitTarget, who: AnyRequest | Who): boolean | Promise<boolean> {
+    return this.#targets.each(
+      limit,
+      (limiter) => limiter.reset(who as Who),
+      (were) => were.includes(true)
+    )
   }
 
   /** Denies a key for `duration`, ms or text; `Infinity` until `reset`. */
-  block(policy: PolicyName | 'default', key: Key, duration: Duration): void | Promise<void> {
-    return this.#limiter(policy).block(key, duration)
-  }
-
-  #limiter(policy: string): Limiter | AsyncLimiter {
-    const { own, policies } = this.#limits
-    const { gate } = policy === 'default' && own !== null ? own : policies.of(policy)
-    if (gate.limiter !== null) return gate.limiter
-    throw new HeadgateError(
-      'HEADGATE_MISUSE',
-      `The policy '${policy}' has a limit or window that is computed for each request: without one there is none.`
+  block(limit: LimitTarget, who: AnyRequest | Who, duration: Duration): void | Promise<void> {
+    return this.#targets.each(
+      limit,
+      (limiter) => limiter.block(who as Who, duration),
+      () => undefined
     )
   }
 }
