@@ -10,7 +10,9 @@ export interface Identity {
   readonly rule: string
   /** The names of the policies. */
   readonly names: readonly string[]
-  /** What distinguishes its owner in every process; null if the names are all that counts. */
+  /** What error messages call its owner. */
+  readonly label: string
+  /** What distinguishes its owner in every process beside the names; null if these are all that counts. */
   readonly place: string | null
 }
 
@@ -26,6 +28,7 @@ interface Claim {
   readonly owner: Owner | undefined
   readonly rule: string
   readonly policies: readonly Policy[]
+  readonly label: string
 }
 
 /**
@@ -49,17 +52,19 @@ export class Names {
   claim<T>({ policies, named, owner }: BucketsOptions, open: (identity: Identity) => T): T {
     const names = policies.map(({ name }) => name)
     const rule = JSON.stringify(policies.map(ruleOf))
-    const place = named ? null : (owner?.place ?? '')
-    const id = JSON.stringify(named ? [names] : [names, place, rule])
+    const place = named ? (owner?.group ?? null) : (owner?.place ?? owner?.group ?? '')
+    const label = `${owner?.label ?? 'a limiter'} (${shownRules(policies)})`
+    const id = JSON.stringify(named ? [names, place] : [names, place, rule])
     const held = this.#claims.get(id)
-    if (held !== undefined && named && !this.#isSameRule(held, rule, policies)) throw ruleClash(names)
+    if (held !== undefined && named && !this.#isSameRule(held, rule, policies))
+      throw ruleClash(names, held.label, label)
     if (held !== undefined && !named && held.owner !== owner)
       throw new HeadgateError(
         'HEADGATE_POLICY_CLASH',
-        `Two limiters of this store have the same rule and no \`name\` (${shownRules(policies)}), so ${this.#where}they would count together: give each a \`name\` of its own.`
+        `Two limiters of this store have the same rule and no \`name\`, ${held.label} and ${label}, so ${this.#where}they would count together: give each a \`name\` of its own.`
       )
-    const opened = open({ id, rule, names, place })
-    this.#claims.set(id, { owner, rule, policies })
+    const opened = open({ id, rule, names, place, label })
+    this.#claims.set(id, { owner, rule, policies, label })
     return opened
   }
 
@@ -71,10 +76,10 @@ export class Names {
   }
 }
 
-/** The error for a name that already has another rule in its store. */
-export function ruleClash(names: readonly string[]): HeadgateError {
+/** The error for a name that already has another rule in its store, by `held`. */
+export function ruleClash(names: readonly string[], held: string, label: string): HeadgateError {
   return new HeadgateError(
     'HEADGATE_POLICY_CLASH',
-    `This store already counts ${JSON.stringify(names)} under another rule: give one of the two limiters another \`name\`.`
+    `This store already counts ${JSON.stringify(names)} under another rule, for ${held}: give that or ${label} another \`name\`.`
   )
 }

@@ -7,6 +7,10 @@ export interface Owner {
   readonly mayShare: boolean
   /** Identifies the owner in every process, such as the route that is limited. */
   readonly place?: string
+  /** What limiters must have in common beside the names in order to count together; if left out, nothing. */
+  readonly group?: string
+  /** What error messages call it. */
+  readonly label?: string
 }
 
 /** What a store is asked to count for one limiter. */

@@ -61,7 +61,7 @@ function placedFor(
   if (typeof limit === 'string' && scope.isOpen && !scope.policies.has(limit)) return undefined
   if (typeof limit === 'string') return scope.policies.of(limit)
   const place = `${methodsOf(route).join()} ${route.url}${shownConstraints(route)}`
-  claimed.owner ??= { mayShare: false, place }
+  claimed.owner ??= { mayShare: false, place, label: `the \`limit\` of ${place}` }
   return scope.placed(limit, claimed.owner)
 }
 

@@ -4,7 +4,7 @@ import type { Owner } from '../core/store.js'
 import { fastifyHost } from '../hosts/fastify/host.js'
 import { limiterBehind } from '../http/by-hand.js'
 import { Gate } from '../http/gate.js'
-import { NamedPolicies } from '../http/named-policies.js'
+import { NamedPolicies, policyOwner } from '../http/named-policies.js'
 import { gatePlan } from '../http/options.js'
 import { warnOfLateLimiter } from '../http/warnings.js'
 import { claimIn } from './claims.js'
@@ -97,7 +97,7 @@ export class LimitScope {
   /** A hook for one route. */
   hookFor(limit: FastifyRouteLimit | string): LimitHookFunction {
     if (this.record.isStarted) warnOfLateLimiter()
-    const owner: Owner = { mayShare: false }
+    const owner: Owner = { mayShare: false, label: 'a hook of `app.limit`' }
     const made: Made = { limit, owner, gate: this.#placedBy(limit, owner).gate }
     if (!this.record.isStarted) this.#made.push(made)
     return Object.assign(
@@ -138,7 +138,8 @@ export class LimitScope {
     this.#gate = placed?.gate ?? null
     this.hook = placed?.hook ?? readHook((this.settings as { hook?: unknown }).hook) ?? 'onRequest'
     const wording = { by: '`limit`', owner: 'the plugin' }
-    const placePolicy = (name: string, policy: FastifyRouteLimit) => this.placed(policy, this.#ownerOf(name))
+    const placePolicy = (name: string, policy: FastifyRouteLimit) =>
+      this.placed(policy, this.#ownerOf(name, policyOwner(name, policy)))
     this.policies = new NamedPolicies(policies, wording, placePolicy, (this.beside ?? this.outer)?.policies)
   }
 
@@ -146,12 +147,15 @@ export class LimitScope {
    * Whose the counters of the default limit are, or those of a policy. A registration within another scope shares none by
    * name in a store that it inherits: the one that it has the store from may use the name, and so may others beside it.
    */
-  #ownerOf(policy: string): Owner {
+  #ownerOf(policy: string, shared: Owner = { mayShare: true }): Owner {
     const known = this.#owners.get(policy)
     if (known !== undefined) return known
     const place = policy === '' ? this.#place : `${this.#place} ${policy}`
+    const label = policy === '' ? 'the plugin' : `policies.${policy}`
     const isNested = !isServer(this.app)
-    const owner = isNested ? { mayShare: this.#options.store !== undefined, place } : { mayShare: true }
+    const owner = isNested
+      ? { ...shared, mayShare: this.#options.store !== undefined, place, label: `${label} of ${this.#place}` }
+      : { ...shared, label }
     this.#owners.set(policy, owner)
     return owner
   }

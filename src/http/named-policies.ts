@@ -1,6 +1,7 @@
 import { HeadgateError } from '../core/errors.js'
 import { badOption, nearest, type OptionTable } from '../core/options.js'
 import { checkUnique } from '../core/policy.js'
+import type { Owner } from '../core/store.js'
 
 /** The option with which a plugin or a module names limits. `NamedPolicies` reads it. */
 export const namedPolicies = { policies: {} } as const satisfies OptionTable
@@ -9,6 +10,15 @@ export const namedPolicies = { policies: {} } as const satisfies OptionTable
 interface Wording {
   readonly by: string
   readonly owner: string
+}
+
+/**
+ * Whose the counters of a policy are. Its name tells them apart from those of others; a policy of one limit that is called
+ * so itself shares them with whatever else has this name.
+ */
+export function policyOwner(name: string, policy: object): Owner {
+  const isCalledSo = (policy as { readonly name?: unknown }).name === name
+  return isCalledSo ? { mayShare: true } : { mayShare: true, group: `policy:${name}` }
 }
 
 /** The policies of a plugin or a module, by name; all that name one share its counters. */

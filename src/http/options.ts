@@ -55,7 +55,8 @@ export function gatePlan<Req, Res>(
   const written = readLimits<RuleOptions<Req>>(options, gateSettings, where)
   const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds', key = 'ip', now } = options
   const headers = headerPlan(styles, { retryAfterFormat })
-  const rules = ruleSource(written, options, owner)
+  const labelled = owner.label === undefined ? { ...owner, label: where } : owner
+  const rules = ruleSource(written, options, labelled)
   const read = readOptions(httpOptions, options, { rules, headers })
   const { shadow } = read
   if (read.cost === 1) warnOfIdleCounting(options, written.tiers)

@@ -46,7 +46,7 @@ export function buildLimiter(options: LimiterOptions, fallback: () => Store, own
 export function buildLimiter(
   options: LimiterOptions,
   fallback: () => Store,
-  owner: Owner = { mayShare: true }
+  owner: Owner = { mayShare: true, label: 'createLimiter' }
 ): BuiltLimiter {
   const { tiers } = readLimits<PolicyOptions>(options, limiterOptions, 'a limiter')
   const limiter = limiterOpener(options, fallback, owner)(tiers)

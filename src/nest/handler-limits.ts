@@ -6,7 +6,7 @@ import type { Owner } from '../core/store.js'
 import { type Placing, placingOf } from '../decorators/limits-of.js'
 import { type Class, methodMark, methodsOf } from '../decorators/marks.js'
 import type { Host } from '../http/host.js'
-import { NamedPolicies } from '../http/named-policies.js'
+import { NamedPolicies, policyOwner } from '../http/named-policies.js'
 import { gatePlan, gateSettings } from '../http/options.js'
 import { ContextGate, isHttp } from './context-gate.js'
 import { isField } from './graphql.js'
@@ -92,7 +92,12 @@ export class HandlerLimits {
         "the module's own limit is the policy 'default': give this one another name"
       )
     this.policies = new NamedPolicies(policies, { by: '`@Limit`', owner: 'the module' }, (name, policy) =>
-      this.#place(inherit(this.#options, policy, gateSettings), `policies.${name}`, { mayShare: true }, true)
+      this.#place(
+        inherit(this.#options, policy, gateSettings),
+        `policies.${name}`,
+        policyOwner(name, policy),
+        true
+      )
     )
   }
 

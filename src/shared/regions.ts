@@ -52,7 +52,7 @@ export class Regions {
         Atomics.load(this.#ints, at) || this.#append(at, [...id, ...rule], regionOf(policies, maxKeys, begin))
       if (this.#matches(draft, 0, id)) {
         if (this.#matches(draft, 4, rule)) return regionOf(policies, maxKeys, begin)
-        throw ruleClash(identity.names)
+        throw ruleClash(identity.names, 'a limiter of another thread', identity.label)
       }
       begin += this.#draftAt(draft, 8) + this.#draftAt(draft, 9) * 2 ** 30
     }

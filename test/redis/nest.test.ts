@@ -70,6 +70,26 @@ describe.skipIf(servers === null).each(platforms)('in Nest on %s, a Redis store'
     expect(await other.statuses('/a/own', '/b/own', '/a/own', '/b/own')).toEqual([200, 200, 429, 429])
   })
 
+  it('counts policies apart whose limits are named as the module’s', async () => {
+    const limits = (limit: number) => [
+      { name: 'short', limit, window: '1h' },
+      { limit: 9, window: '1d' }
+    ]
+    const more = { limit: undefined, window: undefined, strategy: undefined, limits: limits(2) }
+    const policies = { login: { limits: limits(1) }, token: { limits: limits(1) } }
+    @Controller()
+    class Pages {
+      @Get() page() {}
+      @Get('login') @Limit('login') login() {}
+      @Get('token') @Limit('token') token() {}
+    }
+    const options = { imports: [limited(freshPrefix(), { ...more, policies })], controllers: [Pages] }
+    const { statuses } = await start(platform, options)
+    expect(await statuses('/', '/', '/', '/login', '/login', '/token')).toEqual([
+      200, 200, 429, 200, 429, 200
+    ])
+  })
+
   it('is used by hand through the service', async () => {
     const { app } = await start(platform, { imports: [limited(freshPrefix())], controllers: [First] })
     const { limits } = app.get(First)
