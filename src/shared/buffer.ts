@@ -19,25 +19,28 @@ export interface SharedHandle {
 }
 
 /** Marks a prepared buffer and its format; written last. */
-const magic = 0x68670001
+const magic = 0x68670002
 
 /** The whole numbers at the beginning of a buffer. */
 const Head = { magic: 0, attached: 1, maxKeys: 2, seed: 4, ints: 16 } as const
 
 const headUnits = aligned((Head.ints + regionListInts) / 2)
 
-/** How many limiters with two slots per key a buffer has room for by default. */
-const usualLimiters = 4
+/** How many limiters with two slots per key a buffer has room for by default, as far as that is no more than `mostUnits`. */
+const usualLimiters = 64
 
-/** The least that a buffer has by default, in units: pages that are not used cost nothing. */
+/** How many it has room for at least. */
+const fewestLimiters = 4
+
+/** The least and the most that a buffer has by default, in units: pages that are not used cost nothing. */
 const leastUnits = 2 ** 21
+const mostUnits = 2 ** 27
 
 /** Prepares a buffer. Pages that nothing is written to take no memory. */
 export function newBuffer(maxKeys: number, maxBytes: number | undefined): SharedArrayBuffer {
   const shape = { maxKeys, slots: 2, buckets: bucketsFor(maxKeys, 1), hasOverflow: true }
   const one = line + aligned(tableUnits(shape)) + aligned(blockUnits(maxKeys))
-  const units =
-    maxBytes === undefined ? Math.max(leastUnits, headUnits + usualLimiters * one) : Math.floor(maxBytes / 8)
+  const units = maxBytes === undefined ? usualUnits(one) : Math.floor(maxBytes / 8)
   if (units < headUnits + one)
     throw badOption('maxBytes', maxBytes, `one limiter of ${maxKeys} keys takes ${8 * (headUnits + one)}`)
   const buffer = new SharedArrayBuffer(units * 8)
@@ -46,6 +49,12 @@ export function newBuffer(maxKeys: number, maxBytes: number | undefined): Shared
   ints[Head.maxKeys] = maxKeys
   Atomics.store(ints, Head.magic, magic)
   return buffer
+}
+
+/** The units of a buffer by default, where one limiter takes `one`. */
+function usualUnits(one: number): number {
+  const usual = Math.min(mostUnits, headUnits + usualLimiters * one)
+  return Math.max(leastUnits, headUnits + fewestLimiters * one, usual)
 }
 
 /** A buffer, as one thread is attached to it. */

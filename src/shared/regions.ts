@@ -7,7 +7,7 @@ import { mostThreads } from './records.js'
 import { type Region, regionOf } from './region.js'
 
 /** Limiters that a buffer has room for, if they are not too large. */
-const mostRegions = 64
+export const mostRegions = 1024
 
 /** Each thread may hold one that lost a race. */
 const mostDrafts = mostThreads + mostRegions
@@ -29,6 +29,8 @@ export class Regions {
   readonly #drafts: number
   readonly #end: number
   #draft = 0
+  /** The units of limiters that found no room, by what tells them apart: an error says what all of them need. */
+  readonly #refused = new Map<string, number>()
 
   /** @param list the place of the list @param end the units of the whole buffer */
   constructor({ ints }: SharedMemory, list: number, end: number) {
@@ -49,23 +51,34 @@ export class Regions {
     for (let i = 0; i < mostRegions; i++) {
       const at = this.#list + 16 + i
       const draft =
-        Atomics.load(this.#ints, at) || this.#append(at, [...id, ...rule], regionOf(policies, maxKeys, begin))
+        Atomics.load(this.#ints, at) ||
+        this.#append(at, [...id, ...rule], this.#checkRoom(identity, regionOf(policies, maxKeys, begin)))
       if (this.#matches(draft, 0, id)) {
         if (this.#matches(draft, 4, rule)) return regionOf(policies, maxKeys, begin)
         throw ruleClash(identity.names, 'a limiter of another thread', identity.label)
       }
       begin += this.#draftAt(draft, 8) + this.#draftAt(draft, 9) * 2 ** 30
     }
-    throw new HeadgateError('HEADGATE_STORE_FULL', `A shared store has room for ${mostRegions} limiters.`)
+    this.#refused.set(identity.id, 0)
+    throw new HeadgateError(
+      'HEADGATE_STORE_FULL',
+      `A shared store has room for ${mostRegions} limiters, and ${mostRegions + this.#refused.size} are asked for: let some share their counters, or make another store.`
+    )
+  }
+
+  #checkRoom({ id, label }: Identity, region: Region): Region {
+    const { units, tiers: begin } = region
+    if (begin + units <= this.#end) return region
+    this.#refused.set(id, units)
+    const needed = [...this.#refused.values()].reduce((sum, one) => sum + one, begin)
+    throw new HeadgateError(
+      'HEADGATE_STORE_FULL',
+      `${label} needs ${units * 8} bytes of the shared store, and ${(this.#end - begin) * 8} are left: give it a \`maxBytes\` of at least ${needed * 8} for all that it has been asked for, or a lower \`maxKeys\`.`
+    )
   }
 
   /** Appends a region to the list, and gives the one that is there then. */
-  #append(at: number, identity: readonly number[], { units, tiers }: Region): number {
-    if (tiers + units > this.#end)
-      throw new HeadgateError(
-        'HEADGATE_STORE_FULL',
-        `A limiter needs ${units * 8} bytes of the shared store, and ${(this.#end - tiers) * 8} are left: raise its \`maxBytes\`, or lower its \`maxKeys\`.`
-      )
+  #append(at: number, identity: readonly number[], { units }: Region): number {
     this.#draft ||= Atomics.add(this.#ints, this.#list, 1) + 1
     const begin = this.#drafts + this.#draft * draftInts
     this.#ints.set([...identity, units % 2 ** 30, Math.floor(units / 2 ** 30)], begin)
