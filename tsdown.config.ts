@@ -31,6 +31,8 @@ export default defineConfig({
     ...options,
     exports: 'named',
     sourcemap: !isTypes,
+    // Of itself the bundler leaves CommonJS sloppy, where ES modules are not.
+    strict: true,
     // The package has them.
     sourcemapExcludeSources: true,
     generatedCode: { symbols: false },

@@ -1,3 +1,5 @@
+'use strict'
+
 const { load } = require('./load.cjs')
 
 // Bundlers warn only of a missing package whose failure is caught where it is loaded.

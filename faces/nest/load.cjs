@@ -1,3 +1,5 @@
+'use strict'
+
 const { give } = require('./peers.cjs')
 
 /**

@@ -34,7 +34,7 @@ describe('the tarball', () => {
   })
 
   it.each([
-    ['', 240_000],
+    ['', 280_000],
     ['nest/', 48_000],
     ['redis/', 60_000],
     ['remote/', 60_000],
@@ -52,6 +52,13 @@ describe('the tarball', () => {
   it('keeps its documentation in the declarations', async () => {
     expect(await built('internal.cjs')).not.toMatch(/^\s*(\/\*|\*(?!\w))/m)
     expect(await built('internal.d.cts')).toContain('@example')
+  })
+
+  it('is strict in CommonJS, as its ES modules are', async () => {
+    const code = installed.packed.files.map(({ path }) => path).filter((path) => path.endsWith('.cjs'))
+    expect(code.length).toBeGreaterThan(10)
+    for (const path of code)
+      expect(await built(path.slice('dist/'.length)), path).toMatch(/^(['"])use strict\1/)
   })
 
   it('has maps from all of its code to sources that it has', async () => {

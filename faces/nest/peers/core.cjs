@@ -1,1 +1,3 @@
+'use strict'
+
 module.exports = require('../peers.cjs').peers.core

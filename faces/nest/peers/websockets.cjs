@@ -1,3 +1,5 @@
+'use strict'
+
 const { peers } = require('../peers.cjs')
 
 // biome-ignore lint/suspicious/noThenProperty: what imports this shall wait for the package
