@@ -6,7 +6,7 @@ import { blockDuration } from './limiter.js'
 import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
 import { PolicyVariants } from './variants.js'
-import { type Action, charge, peek, type Verdict } from './verdict.js'
+import { type Action, charge, freeOf, peek, spentOf, type Verdict } from './verdict.js'
 
 /**
  * Decides with a store outside the process. While that store fails, `onStoreError` decides; `decision.source` says
@@ -16,7 +16,8 @@ export interface AsyncLimiter {
   /** The validated policies, in the order of configuration. */
   readonly policies: readonly Policy[]
   /**
-   * Decides one request of `cost` units and charges it if all policies admit it.
+   * Decides one request of `cost` units and charges it if all policies admit it. A cost of 0 charges nothing, and is
+   * admitted unless the key is blocked.
    * @throws HeadgateError `HEADGATE_BAD_KEY`, `HEADGATE_BAD_COST`; never for a denial or a failure of the store
    */
   consume(key: Key, cost?: number): Promise<Decision>
@@ -81,7 +82,9 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
 
   /** Decides under `policies` that may be variants of the limiter's own. */
   take(key: Key, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
-    return this.#buckets.decide(this.#take, keyText(key), checkCost(cost), policies)
+    if (checkCost(cost) > 0) return this.#buckets.decide(this.#take, keyText(key), cost, policies)
+    const look = this.#buckets.decide(peek, keyText(key), 1, policies)
+    return look instanceof Promise ? look.then(freeOf) : freeOf(look)
   }
 
   /** Looks, under such policies. */
@@ -91,13 +94,15 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
 
   /** Charges units that have already been spent, up to what is left. Counts as allowed. */
   async charge(key: Key, cost: number, policies: readonly Policy[]): Promise<Verdict> {
-    return this.#buckets.decide(charge, keyText(key), checkCost(cost), policies)
+    if (checkCost(cost) > 0) return this.#buckets.decide(charge, keyText(key), cost, policies)
+    return spentOf(await this.#buckets.decide(peek, keyText(key), 1, policies))
   }
 
   /** Refunds under the policies of the request that was charged. */
   async giveBack(key: Key, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
     checkInstant(receipt.at)
-    await this.#buckets.refund(keyText(key), checkCost(cost), policies, receipt)
+    const text = keyText(key)
+    if (checkCost(cost) > 0) await this.#buckets.refund(text, cost, policies, receipt)
   }
 
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */

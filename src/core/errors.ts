@@ -10,7 +10,7 @@ export const errorCodes = {
   HEADGATE_UNKNOWN_POLICY: 'A route or handler names a policy that the plugin or module was not given.',
   HEADGATE_POLICY_CLASH: 'Two policies have the same name but different rules.',
   HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',
-  HEADGATE_BAD_COST: 'A cost is not a positive integer.',
+  HEADGATE_BAD_COST: 'A cost is not a whole number of at least 0.',
   HEADGATE_BAD_LIMIT: 'A limit or window function returned something that is not one.',
   HEADGATE_STORE_FULL:
     'A store has no room: for more blocked keys than its `maxKeys`, or, shared, for more limiters or threads.',

@@ -14,15 +14,15 @@ function numberText(key: unknown): string {
   throw new HeadgateError('HEADGATE_BAD_KEY', `A key is ${shown(key)}: give a non-empty text, or a number.`)
 }
 
-/** @throws HeadgateError `HEADGATE_BAD_COST` for anything but a positive whole number */
+/** @throws HeadgateError `HEADGATE_BAD_COST` for anything but a whole number of at least 0 */
 export function checkCost(cost: unknown): number {
-  return Number.isSafeInteger(cost) && (cost as number) > 0 ? (cost as number) : refuseCost(cost)
+  return Number.isSafeInteger(cost) && (cost as number) >= 0 ? (cost as number) : refuseCost(cost)
 }
 
 function refuseCost(cost: unknown): never {
   throw new HeadgateError(
     'HEADGATE_BAD_COST',
-    `A cost, or what the cost function returned, is ${shown(cost)}: it must be a positive whole number; requests that cost nothing are for \`skip\`.`
+    `A cost, or what the cost function returned, is ${shown(cost)}: it must be a whole number of at least 0.`
   )
 }
 

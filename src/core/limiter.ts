@@ -7,14 +7,15 @@ import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
 import type { Policy } from './policy.js'
 import type { Buckets } from './store.js'
 import { PolicyVariants } from './variants.js'
-import { type Action, charge, peek, type Verdict } from './verdict.js'
+import { type Action, charge, freeOf, peek, spentOf, type Verdict } from './verdict.js'
 
 /** Decides synchronously whether requests are admitted. */
 export interface Limiter {
   /** The validated policies, in the order of configuration. */
   readonly policies: readonly Policy[]
   /**
-   * Decides one request of `cost` units and charges it if all policies admit it.
+   * Decides one request of `cost` units and charges it if all policies admit it. A cost of 0 charges nothing, and is
+   * admitted unless the key is blocked.
    * @throws HeadgateError `HEADGATE_BAD_KEY`, `HEADGATE_BAD_COST`; never for a denial
    */
   consume(key: Key, cost?: number): Decision
@@ -92,7 +93,9 @@ export class PolicyLimiter implements Limiter {
 
   /** Decides under `policies` that may be variants of the limiter's own. To be read before the next decision. */
   take(key: Key, cost: number, policies: readonly Policy[]): Verdict {
-    return this.#decide(this.#take, key, checkCost(cost), policies)
+    return checkCost(cost) === 0
+      ? freeOf(this.#decide(peek, key, 1, policies))
+      : this.#decide(this.#take, key, cost, policies)
   }
 
   /** Looks, under such policies. To be read before the next decision. */
@@ -102,14 +105,17 @@ export class PolicyLimiter implements Limiter {
 
   /** Charges units that have already been spent, up to what is left. Counts as allowed. */
   charge(key: Key, cost: number, policies: readonly Policy[]): Verdict {
-    return this.#decide(charge, key, checkCost(cost), policies)
+    return checkCost(cost) === 0
+      ? spentOf(this.#decide(peek, key, 1, policies))
+      : this.#decide(charge, key, cost, policies)
   }
 
   /** Refunds under the policies of the request that was charged. */
   giveBack(key: Key, cost: number, policies: readonly Policy[], { at }: Pick<Receipt, 'at'>): void {
     const now = this.now()
     checkInstant(at)
-    this.#buckets.refund(keyText(key), checkCost(cost), now, policies, at ?? now)
+    const text = keyText(key)
+    if (checkCost(cost) > 0) this.#buckets.refund(text, cost, now, policies, at ?? now)
   }
 
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */

@@ -52,6 +52,25 @@ export interface Verdict {
   readonly out: ArrayLike<number>
 }
 
+/**
+ * The verdict on a request that costs nothing, from a look at its key: it is admitted, unless the key is blocked, a limit
+ * is 0, which denies whatever the cost, or the store fails and denies all.
+ */
+export function freeOf(look: Verdict): Verdict {
+  const { isBlocked, source, policies } = look
+  return isBlocked || source === 'deny' || policies.some(({ limit }) => limit === 0) ? look : spentOf(look)
+}
+
+/** The verdict on what nothing is charged for and nobody is held back for, from a look at its key. */
+export function spentOf({ isBlocked, at, source, policies, out: looked }: Verdict): Verdict {
+  const out = Array.from(looked)
+  for (let i = 0; i < out.length; i += outSize) {
+    out[i + Out.retryAfterMs] = 0
+    out[i + Out.delayMs] = 0
+  }
+  return { isAllowed: true, isBlocked, charged: 0, at, source, policies, out }
+}
+
 /** The verdict of stores in the process: the same object for each decision. */
 export class OwnVerdict implements Verdict {
   isAllowed = false

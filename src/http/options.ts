@@ -59,7 +59,7 @@ export function gatePlan<Req, Res>(
   const rules = ruleSource(written, options, labelled)
   const read = readOptions(httpOptions, options, { rules, headers })
   const { shadow } = read
-  if (read.cost === 1) warnOfIdleCounting(options, written.tiers)
+  if (read.cost === 1) warnOfIdleCounting(options, written.tiers, where)
   return {
     rules,
     key,

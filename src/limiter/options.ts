@@ -50,20 +50,28 @@ export function buildLimiter(
 ): BuiltLimiter {
   const { tiers } = readLimits<PolicyOptions>(options, limiterOptions, 'a limiter')
   const limiter = limiterOpener(options, fallback, owner)(tiers)
-  warnOfIdleCounting(options, tiers)
+  warnOfIdleCounting(options, tiers, 'a limiter')
   return limiter
 }
 
-/** Says that `countDenied` finds nothing left to charge, for a limiter whose requests cost 1 as far as one knows. */
+/** Whose counting was said to be idle. */
+const saidIdle = new Set<string>()
+
+/**
+ * Says once for each place that `countDenied` finds nothing left to charge, for a limiter whose requests cost 1 as far as
+ * one knows.
+ */
 export function warnOfIdleCounting(
   { countDenied }: LimiterSettings,
-  tiers: readonly Pick<PolicyOptions, 'strategy'>[]
+  tiers: readonly Pick<PolicyOptions, 'strategy'>[],
+  where: string
 ): void {
-  if (countDenied !== true || tiers.length > 1) return
+  if (countDenied !== true || tiers.length > 1 || saidIdle.has(where)) return
   if (policyOptions.strategy.read('strategy', tiers[0]!.strategy) !== fixedWindow) return
+  saidIdle.add(where)
   warn(
     'HEADGATE_IDLE_OPTION',
-    '`countDenied` does nothing on a fixed window for requests of cost 1: a denied one finds nothing left to charge. To ' +
+    `\`countDenied\` of ${where} does nothing on a fixed window for requests of cost 1: a denied one finds nothing left to charge. To ` +
       "keep clients out that go on, take `block`, or a strategy such as 'sliding-window'."
   )
 }

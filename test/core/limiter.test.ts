@@ -41,7 +41,7 @@ describe('a key', () => {
 })
 
 describe('a cost', () => {
-  it.each([0, -1, 1.5, Number.NaN, Infinity, -Infinity, 2 ** 53, '1', null, true, {}, 1n])(
+  it.each([-1, 1.5, Number.NaN, Infinity, -Infinity, 2 ** 53, '1', null, true, {}, 1n])(
     'of %o is refused and nothing is charged',
     (cost) => {
       const limiter = limiterOf({ limit: 5, window: 1000 }).at(T)

@@ -99,6 +99,62 @@ export function stateCases(name: string, makeStore: MakeStore): void {
       }
     })
 
+    const shaping = ['leaky-bucket', { strategy: 'leaky-bucket', burst: 1 }] as const
+    it.each([...everyStrategy, shaping])(
+      'a cost of 0 charges nothing, and is admitted unless the key is blocked: %s',
+      async (_, extra) => {
+        for (const more of [{}, { countDenied: true }, { block: '1h' }]) {
+          const { at, hit, limiter } = on({ ...extra, limit: 2, window: '10s', ...more })
+          expect(await hit(0, 'A', 0)).toMatchObject({
+            allowed: true,
+            remaining: 2,
+            retryAfterMs: 0,
+            resetMs: 0
+          })
+          await hit(0)
+          await hit(0)
+          const { resetMs } = await limiter.peek('A')
+          for (let i = 0; i < 3; i++)
+            expect(await hit(0, 'A', 0)).toMatchObject({
+              allowed: true,
+              remaining: 0,
+              retryAfterMs: 0,
+              resetMs
+            })
+          expect((await hit(0, 'A', 0)).delayMs).toBe(extra === shaping[1] ? 0 : undefined)
+          expect((await limiter.take('A', 0, limiter.withLimits([0]))).isAllowed).toBe(false)
+          await limiter.refund('A', 0)
+          await limiter.charge('A', 0, limiter.policies)
+          expect(await limiter.peek('A')).toMatchObject({ remaining: 0, resetMs })
+          await limiter.block('A', '1m')
+          expect(await hit(0, 'A', 0)).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 60 * s })
+          expect(await at(61 * s).consume('A', 0)).toMatchObject({ allowed: true, remaining: 2 })
+        }
+      }
+    )
+
+    it('a cost of 0 looks at all tiers', async () => {
+      const limits = [
+        { limit: 2, window: '10s' },
+        { limit: 9, window: '1h', strategy: 'gcra' }
+      ]
+      const { hit, hits } = on({ limits })
+      await hits(2, 0)
+      const { allowed, tiers } = await hit(0, 'A', 0)
+      expect([allowed, ...tiers.map(({ remaining, retryAfterMs }) => [remaining, retryAfterMs])]).toEqual([
+        true,
+        [0, 0],
+        [7, 0]
+      ])
+    })
+
+    it('a cost that is negative or no whole number is refused', async () => {
+      const { hit } = on({ limit: 2, window: '10s' })
+      for (const cost of [-1, 0.5, Number.NaN])
+        await expect(hit(0, 'A', cost)).rejects.toMatchObject({ code: 'HEADGATE_BAD_COST' })
+      expect(await hit(0)).toMatchObject({ remaining: 1 })
+    })
+
     it('a reset makes the next request the first', async () => {
       const { hits, limiter, hit } = on({ limit: 2, window: '60s' })
       await hits(3, 0)
