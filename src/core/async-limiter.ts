@@ -35,6 +35,12 @@ export interface AsyncLimiter {
    */
   reset(key: Key): Promise<void>
   /**
+   * Forgets all keys, and lifts all blocks, in all processes; in steps, so that what is decided meanwhile may be forgotten or
+   * not. Other processes spend their leases, and believe their deny cache, a moment longer.
+   * @throws HeadgateError `HEADGATE_STORE_FAILED`, or `HEADGATE_MISUSE` for a store that cannot
+   */
+  clear(): Promise<void>
+  /**
    * Denies a key for `duration`, ms or text; `Infinity` until `reset`. What it owes goes on being paid back.
    * @throws HeadgateError `HEADGATE_STORE_FAILED`
    */
@@ -74,6 +80,10 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
 
   async reset(key: Key): Promise<void> {
     await this.#buckets.reset(keyText(key))
+  }
+
+  async clear(): Promise<void> {
+    await this.#buckets.clear()
   }
 
   async block(key: Key, duration: Duration): Promise<void> {

@@ -26,7 +26,7 @@ export interface Receipt {
 
 /**
  * The buckets of one limiter in such a store. Keys, costs and times are as for `Buckets`. Decisions never
- * reject because the store failed; `refund`, `reset` and `block` do, with `HEADGATE_STORE_FAILED`.
+ * reject because the store failed; `refund`, `reset`, `clear` and `block` do, with `HEADGATE_STORE_FAILED`.
  */
 export interface AsyncBuckets {
   /** Decides all tiers, and charges all or none. */
@@ -34,6 +34,8 @@ export interface AsyncBuckets {
   /** Gives back units; those of a window that has ended are gone with it. */
   refund(key: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void>
   reset(key: string): Promise<void>
+  /** Forgets all keys, their blocks included. */
+  clear(): Promise<void>
   /** Denies a key for `blockMs` from now, `Infinity` until it is reset. */
   block(key: string, blockMs: number): Promise<void>
 }

@@ -28,6 +28,8 @@ export interface Limiter {
   refund(key: Key, cost?: number, chargedAt?: number): void
   /** Forgets a key: its next request is its first. Lifts a block. */
   reset(key: Key): void
+  /** Forgets all keys, and lifts all blocks; of other limiters that count with this one, too. */
+  clear(): void
   /**
    * Denies a key for `duration`, ms or text; `Infinity` until `reset`. What it owes goes on being paid back.
    * @throws HeadgateError `HEADGATE_STORE_FULL` if as many keys are blocked as the store may hold
@@ -77,6 +79,10 @@ export class PolicyLimiter implements Limiter {
 
   reset(key: Key): void {
     this.#buckets.reset(keyText(key))
+  }
+
+  clear(): void {
+    this.#buckets.clear()
   }
 
   block(key: Key, duration: Duration): void {

@@ -27,6 +27,8 @@ export interface BucketsOptions {
 export interface Store {
   /** @throws HeadgateError `HEADGATE_POLICY_CLASH` where a name of this store already has another rule */
   open(options: BucketsOptions): Buckets
+  /** Forgets all keys of all its limiters, blocks included: for tests, and for whoever starts anew. */
+  clear(): void
 }
 
 /**
@@ -40,6 +42,8 @@ export interface Buckets {
   refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void
   /** Forgets a key, its block included. */
   reset(key: string): void
+  /** Forgets all keys, their blocks included. What was charged before is not given back later. */
+  clear(): void
   /**
    * Denies a key until `now + blockMs`, whatever its policies say; `Infinity` until it is reset. What it owes goes on
    * being paid back. Returns false, and blocks nothing, if as many keys are blocked as the store may hold.

@@ -17,6 +17,8 @@ export class MemoryBuckets implements Buckets, Keeper {
   #blocks: Blocks | null = null
   /** True where the table has no room for the key at hand. */
   #isFull = false
+  /** The time of the last decision before all was forgotten: what was charged earlier is not given back. */
+  #clearedAt = Number.NEGATIVE_INFINITY
 
   constructor(policies: readonly Policy[], maxKeys: number | undefined) {
     this.#bucket = new Bucket(policies)
@@ -40,6 +42,7 @@ export class MemoryBuckets implements Buckets, Keeper {
   }
 
   refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
+    if (chargedAt < this.#clearedAt) return
     this.#bucket.setTime(now)
     this.#use(policies)
     const base = this.#keys.find(key)
@@ -56,6 +59,14 @@ export class MemoryBuckets implements Buckets, Keeper {
     if (base < 0) return
     this.#keys.cells.fill(0, base, base + this.#bucket.slots)
     this.#keys.lightened()
+  }
+
+  clear(): void {
+    this.#keys.clear()
+    this.#overflow = null
+    this.#blocks = null
+    this.#fresh.fill(0)
+    this.#clearedAt = this.#bucket.verdict.at
   }
 
   block(key: string, blockMs: number, now: number): boolean {

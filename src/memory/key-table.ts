@@ -27,6 +27,7 @@ export class KeyTable {
   maxKeys: number
   /** The fingerprint of the key at hand. */
   readonly print = new Fingerprint(seed)
+  readonly #bucket: Bucket
   readonly #askedKeys: number | undefined
   readonly #isSpent: IsSpent
   readonly #isIdle: IsSpent
@@ -38,6 +39,7 @@ export class KeyTable {
 
   /** @param askedKeys the most keys, or undefined for the default bound on keys and bytes */
   constructor(bucket: Bucket, askedKeys: number | undefined) {
+    this.#bucket = bucket
     this.#askedKeys = askedKeys
     this.#isSpent = (cells, base) => isSpent(bucket, cells, base)
     this.#isIdle = (cells, base) => isIdle(bucket, cells, base)
@@ -69,6 +71,13 @@ export class KeyTable {
     if (table.used >= this.maxKeys) return -1
     this.#lull.forget()
     return table.segment.baseOf(table.insert(print.low, print.high, this.#isIdle))
+  }
+
+  /** Forgets all keys, and gives their memory back. */
+  clear(): void {
+    this.table = new Table(this.#bucket.slots, this.maxKeys)
+    this.#index = 0
+    this.#lull.forget()
   }
 
   /** Notes that the key at hand owes less than it did. */

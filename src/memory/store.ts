@@ -36,17 +36,44 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     throw badOption('options', options, 'give { maxKeys }, or nothing')
   checkNames(options, memoryStoreOptions, 'memoryStore')
   const { maxKeys } = readOptions(memoryStoreOptions, options)
-  const names = new Names({ areSame: (a, b) => a === b })
-  const shared = new Map<string, Buckets>()
-  return {
-    open(asked: BucketsOptions): Buckets {
-      const { policies, named } = asked
-      if (!named) return new MemoryBuckets(policies, maxKeys)
-      return names.claim(asked, ({ id }) => {
-        const buckets = shared.get(id) ?? new MemoryBuckets(policies, maxKeys)
-        shared.set(id, buckets)
-        return buckets
-      })
+  return new EmbeddedStore(maxKeys)
+}
+
+/** How many limiters are opened before those that are gone are looked for. */
+const fewLimiters = 64
+
+class EmbeddedStore implements Store {
+  readonly #maxKeys: number | undefined
+  readonly #names = new Names({ areSame: (a, b) => a === b })
+  readonly #shared = new Map<string, Buckets>()
+  /** All that it has opened. A limiter that nobody has any more takes its buckets with it. */
+  #opened: WeakRef<Buckets>[] = []
+  #most = fewLimiters
+
+  constructor(maxKeys: number | undefined) {
+    this.#maxKeys = maxKeys
+  }
+
+  open(asked: BucketsOptions): Buckets {
+    if (!asked.named) return this.#made(asked)
+    return this.#names.claim(asked, ({ id }) => {
+      const buckets = this.#shared.get(id) ?? this.#made(asked)
+      this.#shared.set(id, buckets)
+      return buckets
+    })
+  }
+
+  clear(): void {
+    for (const buckets of this.#opened) buckets.deref()?.clear()
+  }
+
+  #made({ policies }: BucketsOptions): Buckets {
+    const buckets = new MemoryBuckets(policies, this.#maxKeys)
+    this.#opened.push(new WeakRef(buckets))
+    if (this.#opened.length > this.#most) {
+      this.#opened = this.#opened.filter((opened) => opened.deref() !== undefined)
+      this.#most = 2 * this.#opened.length + fewLimiters
     }
+    return buckets
   }
 }

@@ -1,4 +1,5 @@
 import type { Backend, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
+import { clearKeys } from './clearing.js'
 import { connectionOf, type RedisClient } from './client.js'
 import { canDecide } from './decision-script.js'
 import { tagOf } from './keys.js'
@@ -46,6 +47,10 @@ export class RedisBackend implements Backend {
     if (!canDecide(terms.policies)) return new RedisSwapping(this.#link, this.#prefix, terms.name)
     const parts: RuleParts = { terms, layout: layoutOf(terms), runnerOf: (script) => this.#runnerOf(script) }
     return { rulesFor: (policies, lowest) => new RedisRules(parts, policies, lowest) }
+  }
+
+  clear(name: string | null): AsyncIterable<unknown> {
+    return clearKeys(this.#link.connection, this.#prefix, name)
   }
 
   close(): void {

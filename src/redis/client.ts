@@ -2,7 +2,7 @@ import { badOption } from '../core/options.js'
 
 /**
  * A client of any kind: sends one command and gives its reply. `key` is its first key, by which clusters find the
- * node. Numbers may come as numbers or as text.
+ * node; empty for a command without keys. Numbers may come as numbers or as text.
  */
 export type SendCommand = (command: readonly string[], key: string) => Promise<unknown>
 
@@ -31,9 +31,16 @@ export interface Connection {
   /** What tells the node that serves a slot from others. */
   nodeOf(slot: number): string
   send(command: readonly (string | Buffer)[], key: string): Promise<unknown>
+  /** What sends a command to each server that has keys; null if the client cannot name them. */
+  servers(): readonly SendToServer[] | null
+  /** What the client itself puts before each key. */
+  readonly keyPrefix: string
   /** Calls back when commands can be sent, and when those that were sent may be lost. Returns what ends it. */
   listen(ready: () => void, lost: () => void): () => void
 }
+
+/** Sends a command to one server. */
+export type SendToServer = (command: readonly string[]) => Promise<unknown>
 
 /** The parts by which clients are told apart. */
 interface Anatomy {
@@ -46,6 +53,8 @@ interface Anatomy {
   readonly nodes?: unknown
   readonly nodeClient?: unknown
   readonly getMasterNode?: unknown
+  readonly masters?: readonly unknown[]
+  readonly options?: { readonly keyPrefix?: unknown }
   connect?(): Promise<unknown>
   on?(event: string, listener: () => void): unknown
 }
@@ -74,6 +83,8 @@ function ofFunction(send: SendCommand, isCluster: boolean): Connection {
     isReady: () => true,
     nodeOf: isCluster ? String : () => '',
     send: (command, key) => send(command.map(String), key),
+    servers: () => (isCluster ? null : [(command) => send(command, '')]),
+    keyPrefix: '',
     listen: () => () => {}
   }
 }
@@ -92,6 +103,13 @@ function ofIoredis(client: Anatomy): Connection {
       ? (slot) => String((client.slots?.[slot] as string[] | undefined)?.[0] ?? slot)
       : () => '',
     send: (command) => call.apply(client, command as unknown[]),
+    servers() {
+      const nodes = isCluster
+        ? (client.nodes as (role: string) => Anatomy[]).call(client, 'master')
+        : [client]
+      return nodes.map((node) => (command) => (node.call as typeof call).apply(node, command as unknown[]))
+    },
+    keyPrefix: String(client.options?.keyPrefix ?? ''),
     listen: (ready, lost) => listen(client, { ready, close: lost })
   }
 }
@@ -106,6 +124,14 @@ function ofNodeRedis(client: Anatomy): Connection {
     nodeOf: isCluster ? (slot) => addressOf(client.slots?.[slot]) ?? String(slot) : () => '',
     send: (command, key) =>
       isCluster ? send(key, false, command) : isSentinel ? send(false, command) : send(command),
+    servers() {
+      if (!isCluster) return [(command) => (isSentinel ? send(false, command) : send(command))]
+      const clientOf = client.nodeClient as (master: unknown) => Promise<NodeRedisLike>
+      return (client.masters ?? []).map(
+        (master) => async (command) => (await clientOf.call(client, master)).sendCommand(command)
+      )
+    },
+    keyPrefix: '',
     listen: (ready, lost) => listen(client, { ready, reconnecting: lost, end: lost })
   }
 }

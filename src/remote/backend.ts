@@ -31,6 +31,11 @@ export interface Backend {
    * asked about calls that are late, or answered with what this contract does not have: those are failures of the node.
    */
   isOutage?(error: unknown): boolean
+  /**
+   * Forgets all keys of the limiter of this name, or of all limiters for null, and nothing else that the database holds.
+   * It does so in steps, each of which has the deadline: whoever iterates asks for the next. Left out if it cannot.
+   */
+  clear?(name: string | null): AsyncIterable<unknown>
   /** Frees what the backend holds for the store. The client is the user's. */
   close?(): void
 }

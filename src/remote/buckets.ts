@@ -18,6 +18,8 @@ export interface RemoteBucketsParts {
   readonly localCounting: LocalCounting
   readonly denyCache: DenyCache | null
   readonly leases: Leases | null
+  /** Has the store forget all keys of these buckets. */
+  readonly clear: () => Promise<void>
 }
 
 /** Keys that are repaid at once when the store is back. */
@@ -57,6 +59,23 @@ export class RemoteBuckets implements AsyncBuckets {
     this.#leases?.drop(key)
     this.#parts.localCounting.forget(key)
     await this.#changeDenied(key, { kind: 'reset' })
+  }
+
+  async clear(): Promise<void> {
+    this.forget()
+    try {
+      await this.#parts.clear()
+    } finally {
+      this.forget()
+    }
+  }
+
+  /** Forgets what this process holds of all keys. */
+  forget(): void {
+    const { localCounting, denyCache } = this.#parts
+    this.#leases?.clear()
+    localCounting.clear()
+    denyCache?.clear()
   }
 
   async block(key: string, blockMs: number): Promise<void> {

@@ -52,6 +52,10 @@ export class DenyCache {
     return { ...verdict, source: 'cache', charged: 0, out: later(verdict.out, Math.floor(now - heardAt)) }
   }
 
+  clear(): void {
+    this.#denials.clear()
+  }
+
   delete(key: string): void {
     this.#denials.delete(key)
   }

@@ -146,6 +146,12 @@ export class Leases {
     for (const lease of this.#ending) if (lease.key === key) lease.isVoid = true
   }
 
+  /** The same for all keys. */
+  clear(): void {
+    this.#leases.clear()
+    for (const lease of this.#ending) lease.isVoid = true
+  }
+
   /** Gives back what is held of a key, or on its way. */
   async end(key: string): Promise<void> {
     const lease = this.#leases.get(key)

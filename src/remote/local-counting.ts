@@ -67,6 +67,12 @@ export class LocalCounting {
     if (this.#used.size === 0) this.#buckets = null
   }
 
+  /** Forgets all keys. */
+  clear(): void {
+    this.#used.clear()
+    this.#buckets = null
+  }
+
   #unitsOf(key: string): number[] {
     const verdict = this.#buckets?.decide(peek, key, 1, monotonicClock(), this.#own)
     return this.#own.map(({ capacity }, i) =>

@@ -4,6 +4,7 @@ import { badOption } from '../core/options.js'
 import type { Backend } from './backend.js'
 import { Batches } from './batches.js'
 import { RemoteBuckets } from './buckets.js'
+import { clearIn } from './clearing.js'
 import { checkBackend, checkForm } from './contract.js'
 import { Deadline } from './deadline.js'
 import { DenyCache } from './deny-cache.js'
@@ -29,6 +30,12 @@ const { createHash } = process.getBuiltinModule('node:crypto')
 export interface RemoteStore extends AsyncStore {
   /** False while the store, or one of its nodes, fails: for health checks. */
   readonly isAvailable: boolean
+  /**
+   * Forgets all keys of all its limiters, blocks included, in all processes, and nothing else that the database holds. It
+   * does so in steps, so that what is decided meanwhile may be forgotten or not.
+   * @throws HeadgateError `HEADGATE_STORE_FAILED`, or `HEADGATE_MISUSE` for a backend that cannot
+   */
+  clear(): Promise<void>
   /**
    * Returns leases and stops timers. The client stays open, because it is yours. Limiters keep working, without
    * leases.
@@ -86,6 +93,15 @@ class BackendStore implements RemoteStore {
     return this.#names.claim(options, (identity) => this.#open(nameOf(identity), options))
   }
 
+  async clear(): Promise<void> {
+    for (const buckets of this.#opened) buckets.forget()
+    try {
+      await this.#clear(null)
+    } finally {
+      for (const buckets of this.#opened) buckets.forget()
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#opened.map((buckets) => buckets.close()))
     this.#backend.close?.()
@@ -115,6 +131,7 @@ class BackendStore implements RemoteStore {
         share: share ?? this.#settings.share
       }),
       denyCache: this.#denyCacheFor(options),
+      clear: () => this.#clear(name),
       leases:
         lease === undefined
           ? null
@@ -124,6 +141,10 @@ class BackendStore implements RemoteStore {
     })
     this.#opened.push(buckets)
     return buckets
+  }
+
+  #clear(name: string | null): Promise<void> {
+    return clearIn(this.#backend, name, this.#settings.deadlineMs)
   }
 
   #executorFor(name: string, { policies, countDenied, blockMs }: AsyncBucketsOptions): Executor {

@@ -41,6 +41,8 @@ export class SharedBuckets implements Buckets, Keeper {
   #isOverflow = false
   /** True where there is room for a record more. */
   #hasRoom = false
+  /** The time of this thread's last decision before it had all forgotten: what it charged earlier is not given back. */
+  #clearedAt = Number.NEGATIVE_INFINITY
 
   constructor(memory: SharedMemory, region: Region, policies: readonly Policy[], print: Fingerprint) {
     this.#opened = policies
@@ -85,6 +87,7 @@ export class SharedBuckets implements Buckets, Keeper {
   }
 
   refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
+    if (chargedAt < this.#clearedAt) return
     const { chain } = this.#table
     this.#print.of(key)
     this.#checkRoom(policies)
@@ -111,6 +114,12 @@ export class SharedBuckets implements Buckets, Keeper {
       // It keeps its record, so that it is not judged by the overflow's, which knows nothing of resets.
     } while (!chain.replace(print.low, print.high, this.#state))
     this.#table.settle()
+  }
+
+  clear(): void {
+    this.#table.clear()
+    this.#blocks.clear()
+    this.#clearedAt = this.#bucket.verdict.at
   }
 
   block(key: string, blockMs: number, now: number): boolean {

@@ -85,6 +85,10 @@ export class AttachedBuffer {
     this.#regions = new Regions(this.#memory, Head.ints, this.#memory.words.length)
   }
 
+  clear(): void {
+    for (const buckets of this.#opened.values()) buckets.clear()
+  }
+
   open(options: BucketsOptions): Buckets {
     const { policies } = options
     const region = this.#names.claim(options, (identity) =>

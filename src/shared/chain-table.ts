@@ -110,6 +110,19 @@ export class ChainTable {
     return true
   }
 
+  /** Removes everything, record by record. What others add meanwhile may stay. */
+  clear(): void {
+    const { swept } = this
+    for (let i = 0; i < this.buckets; i++)
+      for (;;) {
+        swept.open(this.bucketAt(i))
+        swept.rewind()
+        if (swept.step() === 0) break
+        this.remove(swept)
+        this.records.settle()
+      }
+  }
+
   /** Ends a change: gives back what was reserved or taken and is not needed. */
   settle(): void {
     if (this.isReserved) Atomics.sub(this.#memory.ints, this.#counter, 1)

@@ -40,6 +40,10 @@ export class LateBuffer {
     return this.attached.handle
   }
 
+  clear(): void {
+    this.attached.clear()
+  }
+
   open(options: BucketsOptions): Buckets {
     return this.#attached === null ? new LateBuckets(this, options) : this.#attached.open(options)
   }
@@ -66,6 +70,10 @@ class LateBuckets implements Buckets {
 
   reset(key: string): void {
     this.#opened.reset(key)
+  }
+
+  clear(): void {
+    this.#opened.clear()
   }
 
   block(key: string, blockMs: number, now: number): boolean {

@@ -84,6 +84,10 @@ export class SharedBlocks {
     this.#table.settle()
   }
 
+  clear(): void {
+    if (this.#table.used > 0) this.#table.clear()
+  }
+
   #find(print: Fingerprint, now: number): number {
     const { chain } = this.#table
     chain.open(this.#table.bucketOf(print.high))

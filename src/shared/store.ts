@@ -25,6 +25,8 @@ export interface SharedStoreSource {
 export interface SharedStore extends Store {
   /** Other threads attach with it: pass it in `workerData` or in a message. */
   readonly handle: SharedHandle
+  /** Forgets all keys, in all threads, of the limiters that this thread has made. */
+  clear(): void
 }
 
 /** Their names. Which of them may stand together is read below. */

@@ -35,6 +35,15 @@ async function scenario(connection: Connected): Promise<void> {
   expect((await limiter.consume(42)).retryAfterMs).toBe(Infinity)
   await limiter.reset(42)
   expect(await limiter.consume('42')).toMatchObject({ allowed: true, remaining: 1 })
+  for (let i = 0; i < 20; i++) await limiter.consume(i)
+  await limiter.clear()
+  expect(await limiter.peek('42')).toMatchObject({ allowed: true, remaining: 2 })
+  for (let i = 0; i < 20; i++) await limiter.consume(i, 2)
+  await store.clear()
+  const left = await Promise.all(
+    Array.from({ length: 20 }, async (_, i) => (await limiter.peek(i)).remaining)
+  )
+  expect(left).toEqual(Array(20).fill(2))
   await store.close()
 }
 

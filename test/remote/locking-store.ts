@@ -19,6 +19,10 @@ class Table {
   readonly #rows = new Map<string, Row>()
   readonly #locks = new Map<string, Promise<void>>()
 
+  ids(): readonly string[] {
+    return [...this.#rows.keys()]
+  }
+
   /** `SELECT … FOR UPDATE`, what is done with the row, and `COMMIT`, or `ROLLBACK` if that throws. */
   async transaction(id: string, change: (row: Row | undefined) => Row | undefined): Promise<void> {
     const before = this.#locks.get(id)
@@ -61,6 +65,11 @@ class TableBackend implements Backend {
 
   shardOf = () => 0
   nodeOf = () => ''
+
+  async *clear(name: string | null): AsyncGenerator<void> {
+    for (const id of this.#table.ids())
+      if (name === null || id.startsWith(`${name}:`)) yield this.#table.transaction(id, () => undefined)
+  }
 
   open({ name }: LimiterTerms): Locking {
     const update = (key: string, decide: Decide) =>

@@ -6,9 +6,12 @@ import type { Action, Verdict } from '../../src/core/verdict.js'
 import { type Clock, memoryStore } from '../../src/index.js'
 
 /** A memory store as one outside of the process: on a clock of its own, and with promises that take a while. */
-export function asyncMemory(now: Clock): AsyncStore {
+export function asyncMemory(now: Clock): AsyncStore & { clear(): Promise<void> } {
   const store = memoryStore()
-  return { openAsync: (options) => new AsyncMemory(store.open(options), now) }
+  return {
+    openAsync: (options) => new AsyncMemory(store.open(options), now),
+    clear: async () => store.clear()
+  }
 }
 
 class AsyncMemory implements AsyncBuckets {
@@ -34,6 +37,11 @@ class AsyncMemory implements AsyncBuckets {
   async reset(key: string): Promise<void> {
     await setImmediate()
     this.#buckets.reset(key)
+  }
+
+  async clear(): Promise<void> {
+    await setImmediate()
+    this.#buckets.clear()
   }
 
   async block(key: string, blockMs: number): Promise<void> {

@@ -4,7 +4,10 @@ import { type SharedStore, sharedStore } from '../../../src/shared/index.js'
 /** A store whose every call goes to the other of two attachments, as two threads in turn would. */
 export function alternating(store: SharedStore): Store {
   const other = sharedStore({ from: structuredClone(store.handle) })
-  return { open: (options: BucketsOptions) => new InTurn([store.open(options), other.open(options)]) }
+  return {
+    open: (options: BucketsOptions) => new InTurn([store.open(options), other.open(options)]),
+    clear: () => other.clear()
+  }
 }
 
 class InTurn implements Buckets {
@@ -30,6 +33,10 @@ class InTurn implements Buckets {
 
   reset(key: string) {
     this.#next.reset(key)
+  }
+
+  clear() {
+    this.#next.clear()
   }
 
   block(...args: Parameters<Buckets['block']>) {

@@ -155,6 +155,53 @@ export function stateCases(name: string, makeStore: MakeStore): void {
       expect(await hit(0)).toMatchObject({ remaining: 1 })
     })
 
+    it('a limiter forgets all its keys and blocks, and nothing of others', async () => {
+      const store = fresh()
+      const own = on({ limit: 2, window: '1h' }, store)
+      const other = on({ limit: 9, window: '1h', strategy: 'sliding-log' }, store)
+      const tiers = on(
+        { limits: everyStrategy.map(([name, extra]) => ({ name, ...extra, limit: 3, window: '2h' })) },
+        store
+      )
+      for (const key of ['A', 'B', 'ip:::1', '{x}:y', 'ü']) {
+        await own.hits(2, 0, key)
+        await tiers.hits(3, 0, key)
+        await other.hit(0, key)
+      }
+      await own.limiter.block('B', Infinity)
+      await own.limiter.block('C', '1h')
+      await own.limiter.clear()
+      for (const key of ['A', 'B', 'C', 'ip:::1', '{x}:y', 'ü']) {
+        expect(await own.limiter.peek(key), key).toMatchObject({ allowed: true, remaining: 2, resetMs: 0 })
+        if (key === 'C') continue
+        expect((await other.limiter.peek(key)).remaining).toBe(8)
+        expect((await tiers.limiter.peek(key)).allowed).toBe(false)
+      }
+      if ('size' in own.limiter) expect(own.limiter.size()).toBe(0)
+      await tiers.limiter.clear()
+      expect(await tiers.limiter.peek('A')).toMatchObject({ allowed: true, remaining: 3, resetMs: 0 })
+      expect(admitted(await own.hits(3, 0))).toEqual([200, 200, 429])
+    })
+
+    it('a store forgets all keys of all its limiters', async () => {
+      const store = fresh()
+      const limiters = [
+        on({ limit: 2, window: '1h' }, store),
+        on({ name: 'log', limit: 2, window: '1h', strategy: 'sliding-log' }, store)
+      ]
+      for (const { hits, limiter } of limiters) {
+        await hits(3, 0)
+        await hits(3, 0, 'B')
+        await limiter.block('C', Infinity)
+      }
+      await (store.store as { clear(): unknown }).clear()
+      for (const { limiter, hits } of limiters) {
+        for (const key of ['A', 'B', 'C'])
+          expect(await limiter.peek(key)).toMatchObject({ allowed: true, remaining: 2, resetMs: 0 })
+        expect(admitted(await hits(3, 0))).toEqual([200, 200, 429])
+      }
+    })
+
     it('a reset makes the next request the first', async () => {
       const { hits, limiter, hit } = on({ limit: 2, window: '60s' })
       await hits(3, 0)

@@ -1,0 +1,40 @@
+import { HeadgateError } from '../core/errors.js'
+import type { Backend } from './backend.js'
+import { failureOf } from './failure.js'
+
+/**
+ * Has a backend forget all keys of a limiter, or of all limiters for null, step by step.
+ * @throws HeadgateError `HEADGATE_STORE_FAILED`, or `HEADGATE_MISUSE` for a backend that cannot
+ */
+export async function clearIn(backend: Backend, name: string | null, deadlineMs: number): Promise<void> {
+  if (backend.clear === undefined)
+    throw new HeadgateError(
+      'HEADGATE_MISUSE',
+      `${backend.name} cannot be cleared: its backend has no \`clear\`. \`reset(key)\` forgets one key.`
+    )
+  try {
+    const steps = backend.clear(name)[Symbol.asyncIterator]()
+    while (!(await inTime(steps, backend.name, deadlineMs)).done);
+  } catch (error) {
+    if (error instanceof HeadgateError) throw error
+    throw failureOf(backend.name, error)
+  }
+}
+
+/** The next step; what has waited too long is asked for no more. */
+function inTime(
+  steps: AsyncIterator<unknown>,
+  name: string,
+  deadlineMs: number
+): Promise<IteratorResult<unknown>> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      steps.return?.().then(undefined, () => {})
+      reject(new Error(`${name} did not answer within ${deadlineMs} ms, the \`deadline\``))
+    }, deadlineMs)
+    steps
+      .next()
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
+}
