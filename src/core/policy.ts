@@ -1,7 +1,7 @@
 import { type Duration, durationMs, durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
-import { checkNames, shown } from './options.js'
+import { badOption, checkNames, shown } from './options.js'
 import {
   type PolicyOptions,
   partOf,
@@ -102,12 +102,28 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 's
   const capacity = strategy.capacity?.(rule) ?? limit
   strategy.validate?.({ ...rule, capacity })
   const quotaWindowMs = capacity === limit ? windowMs : divideUp(capacity * windowMs, limit)
-  const slots = wholeNumber(`slots of strategy '${strategy.name}'`, strategy.slots({ ...rule, capacity }), 0)
+  const asked = strategy.slots({ ...rule, capacity })
+  if (asked > mostSlots) throw tooLarge({ ...rule, capacity }, strategy, asked)
+  const slots = wholeNumber(`slots of strategy '${strategy.name}'`, asked, 0)
   const shapes = strategy.shapes === true
   const own = { name, strategy, limit, windowMs, capacity, quotaWindowMs, slots, shapes }
   const all: Record<string, unknown> = own
   for (const option of strategyOptionNames) all[option] = rule[option]
   return Object.freeze(own)
+}
+
+/** The most numbers that a key may have: 128 MiB, which a store can still have in one piece. */
+const mostSlots = 2 ** 24
+
+function tooLarge(rule: Rule, strategy: Strategy, slots: number): HeadgateError {
+  const { name } = strategy
+  if (strategy.slots({ ...rule, limit: 1, capacity: 1 }) >= slots)
+    return badOption(`slots of strategy '${name}'`, slots, `a key may have at most ${mostSlots} numbers`)
+  return badOption(
+    'limit',
+    rule.limit,
+    `strategy '${name}' keeps ${slots} numbers for each key under it, and may have ${mostSlots}: take 'sliding-window' or 'gcra', whose keys are a few numbers, or a smaller limit`
+  )
 }
 
 /** Names for tiers that were given none: what they allow, `10-per-1s`. */

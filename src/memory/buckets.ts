@@ -1,4 +1,5 @@
 import { Bucket, type Keeper } from '../core/bucket.js'
+import { badOption } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import type { Buckets } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
@@ -6,6 +7,17 @@ import { Blocks } from './blocks.js'
 import { KeyTable } from './key-table.js'
 import { Overflow, overflowWidth } from './overflow.js'
 import type { Mover } from './segment.js'
+
+/** The error for keys that this machine has no memory for. */
+function noMemory(policies: readonly Policy[], slots: number, cause: unknown): unknown {
+  if (!(cause instanceof RangeError)) return cause
+  const { limit } = policies.reduce((most, policy) => (policy.slots > most.slots ? policy : most))
+  return badOption(
+    'limit',
+    limit,
+    `its ${slots} numbers for each key do not fit into memory; take a smaller one`
+  )
+}
 
 /** The buckets of one limiter in one table. */
 export class MemoryBuckets implements Buckets, Keeper {
@@ -22,8 +34,12 @@ export class MemoryBuckets implements Buckets, Keeper {
 
   constructor(policies: readonly Policy[], maxKeys: number | undefined) {
     this.#bucket = new Bucket(policies)
-    this.#keys = new KeyTable(this.#bucket, maxKeys)
-    this.#fresh = new Float64Array(this.#bucket.slots)
+    try {
+      this.#keys = new KeyTable(this.#bucket, maxKeys)
+      this.#fresh = new Float64Array(this.#bucket.slots)
+    } catch (error) {
+      throw noMemory(policies, this.#bucket.slots, error)
+    }
   }
 
   decide(action: Action, key: string, cost: number, now: number, policies: readonly Policy[]): Verdict {

@@ -43,7 +43,7 @@ export function newBuffer(maxKeys: number, maxBytes: number | undefined): Shared
   const units = maxBytes === undefined ? usualUnits(one) : Math.floor(maxBytes / 8)
   if (units < headUnits + one)
     throw badOption('maxBytes', maxBytes, `one limiter of ${maxKeys} keys takes ${8 * (headUnits + one)}`)
-  const buffer = new SharedArrayBuffer(units * 8)
+  const buffer = allocated(units * 8, maxKeys, maxBytes)
   const ints = new Int32Array(buffer, 0, Head.ints)
   randomFillSync(ints.subarray(Head.seed, Head.seed + 4))
   ints[Head.maxKeys] = maxKeys
@@ -55,6 +55,18 @@ export function newBuffer(maxKeys: number, maxBytes: number | undefined): Shared
 function usualUnits(one: number): number {
   const usual = Math.min(mostUnits, headUnits + usualLimiters * one)
   return Math.max(leastUnits, headUnits + fewestLimiters * one, usual)
+}
+
+function allocated(bytes: number, maxKeys: number, maxBytes: number | undefined): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(bytes)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    const fix = 'more than one piece of memory can be here; give a smaller one'
+    throw maxBytes === undefined
+      ? badOption('maxKeys', maxKeys, `its limiters take ${bytes} bytes, ${fix}`)
+      : badOption('maxBytes', maxBytes, `${bytes} bytes are ${fix}`)
+  }
 }
 
 /** A buffer, as one thread is attached to it. */
