@@ -8,6 +8,7 @@ export const {
   keyOf,
   Limit,
   limitGuard,
+  RATE_LIMIT_OPTIONS,
   RateLimitException,
   RateLimitGuard,
   RateLimitModule,

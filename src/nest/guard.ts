@@ -34,8 +34,10 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /** @throws RateLimitException for a denied request; WsException or RpcException for a message */
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return admit(context, this.#limits, true)
+  canActivate(context: ExecutionContext): ReturnType<CanActivate['canActivate']> {
+    const { override } = this.#limits
+    if (override !== null && override !== this) return override.canActivate(context)
+    return admit(context, this.#limits)
   }
 }
 
@@ -45,16 +47,16 @@ Optional()(RateLimitGuard, undefined, 0)
 
 /** The guard of all routes and resolvers, and of messages that `@Limit` speaks of. */
 export function globalGuard(limits: HandlerLimits): CanActivate {
-  return { canActivate: (context) => admit(context, limits, false) }
+  return {
+    canActivate(context) {
+      // Other kinds of contexts are limited where a guard of ours stands: in its place among theirs.
+      if (!isRequest(context)) return true
+      return limits.override === null ? admit(context, limits) : limits.override.canActivate(context)
+    }
+  }
 }
 
-function admit(
-  context: ExecutionContext,
-  limits: HandlerLimits,
-  limitsMessages: boolean
-): boolean | Promise<boolean> {
-  // Other kinds of contexts are limited where a guard of ours stands: in its place among theirs.
-  if (!limitsMessages && !isRequest(context)) return true
+function admit(context: ExecutionContext, limits: HandlerLimits): boolean | Promise<boolean> {
   const limit = limits.of(context.getClass(), context.getHandler() as never)
   if (limit === null) return true
   if (limits.isLate(limit, context)) return true

@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common'
+import type { CanActivate, ExecutionContext } from '@nestjs/common'
 import { HeadgateError } from '../core/errors.js'
 import { badOption, checkNames } from '../core/options.js'
 import { inherit, saysLimit } from '../core/policy-or-limits.js'
@@ -59,6 +59,8 @@ export class HandlerLimits {
   hasLateLimits = false
   /** True once an interceptor decides those. */
   hasInterceptor = false
+  /** What a test has put in the place of RateLimitGuard: then that decides, and nothing is limited. */
+  override: CanActivate | null = null
   readonly #options: NestLimit
   readonly #messages: Host<Message, Message>
   readonly #classes: AppClasses

@@ -8,7 +8,7 @@ export { RateLimitException } from './exception.js'
 export { type LimitGuard, limitGuard, RateLimitGuard } from './guard.js'
 export { Limit } from './limit.js'
 export type { Message } from './message.js'
-export { RateLimitModule, type RateLimitModuleAsyncOptions } from './module.js'
+export { RATE_LIMIT_OPTIONS, RateLimitModule, type RateLimitModuleAsyncOptions } from './module.js'
 export type {
   GuardLimit,
   LimitPolicies,

@@ -76,6 +76,22 @@ export function guardsOf(reflector: Reflector, target: unknown): readonly unknow
   return reflector.get<readonly unknown[] | undefined>('__guards__', target as Class) ?? []
 }
 
+/**
+ * What stands for a guard in the modules of an application: one instance for each module with handlers that have it, and
+ * those that modules provide.
+ *
+ * Relies on what `ModulesContainer` tells of each module: `providers`, and `injectables` for what `@UseGuards` names, by
+ * their classes, each with its `instance`. Since 6.0.
+ * Without them `overrideGuard(RateLimitGuard)` of a testing module switches off nothing.
+ */
+export function instancesOfGuard(modules: ModulesContainer, guard: Class): readonly CanActivate[] {
+  const found = [...modules.values()].flatMap(({ injectables, providers }) => [
+    injectables.get(guard as never)?.instance,
+    providers.get(guard as never)?.instance
+  ])
+  return found.filter((one) => typeof one === 'object' && one !== null) as unknown as readonly CanActivate[]
+}
+
 /** What is read of the options of GraphQLModule. */
 interface FieldOptions {
   readonly fieldResolverEnhancers?: readonly string[]

@@ -16,6 +16,7 @@ import { limitApplication } from './application.js'
 import { RateLimitGuard } from './guard.js'
 import { HandlerLimits, limitsToken } from './handler-limits.js'
 import { openHandlers } from './handlers.js'
+import { instancesOfGuard } from './internals.js'
 import { limitUnknownPaths } from './not-found.js'
 import type { NestRequest, RateLimitModuleOptions } from './options.js'
 import { warnOfUnguardedFields } from './reach.js'
@@ -28,6 +29,9 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createRateLimitOptions')
     .build()
+
+/** The token of the options that the module was given: for `overrideProvider` of a testing module. */
+export const RATE_LIMIT_OPTIONS: string | symbol = MODULE_OPTIONS_TOKEN
 
 /** What makes the options later: `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. */
 export type RateLimitModuleAsyncOptions<Req = NestRequest, Res = unknown> = ConfigurableModuleAsyncOptions<
@@ -92,10 +96,12 @@ export class RateLimitModule
     this.#limits = limits
     const { own, isGlobal } = limits
     const [modules, reflector] = [this.#modules, this.#reflector]
+    limits.override =
+      instancesOfGuard(modules, RateLimitGuard).find((one) => one.constructor !== RateLimitGuard) ?? null
     warnOfUnguardedFields(modules, reflector)
     // Whether fields have guards is known only now.
     openHandlers(limits, { modules, reflector })
-    if (isGlobal && own !== null) this.#checkUnknownPaths = limitUnknownPaths(this.#platform, own)
+    if (isGlobal && own !== null) this.#checkUnknownPaths = limitUnknownPaths(this.#platform, own, limits)
     const { httpAdapter } = this.#platform
     if (httpAdapter?.getType() === 'fastify') warnOfTrustSetting(httpAdapter.getInstance())
   }

@@ -2,19 +2,23 @@ import type { HttpAdapterHost } from '@nestjs/core'
 import { warn } from '../core/warn.js'
 import { asError } from '../http/promise.js'
 import { RateLimitException } from './exception.js'
-import type { HandlerLimit } from './handler-limits.js'
+import type { HandlerLimit, HandlerLimits } from './handler-limits.js'
 import { aroundNotFound, type PathHandler, type PathNext } from './internals.js'
 
 /**
  * Has unknown paths limited too. No guard is called for them, so it stands before the handler that answers 404.
  * @returns what is to be called once the application has started: it warns where that handler has not come by
  */
-export function limitUnknownPaths(platform: HttpAdapterHost, { gate }: HandlerLimit): () => void {
+export function limitUnknownPaths(
+  platform: HttpAdapterHost,
+  { gate }: HandlerLimit,
+  limits: HandlerLimits
+): () => void {
   const before =
     (handler: PathHandler, refuse: (error: Error, next: PathNext | undefined) => unknown): PathHandler =>
     async (request, response, next) => {
       try {
-        await gate.admitRequest(request, response)
+        if (limits.override === null) await gate.admitRequest(request, response)
       } catch (error) {
         return refuse(asError(error), next)
       }

@@ -1,8 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common'
+import { Inject, Injectable, UseGuards } from '@nestjs/common'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import type { AnyRequest } from '../http/keyed-limiter.js'
 import type { Who } from '../http/known.js'
+import { RateLimitGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
 import { type LimitTarget, LimitTargets } from './targets.js'
 
@@ -66,4 +67,6 @@ export class RateLimitService {
 }
 
 Injectable()(RateLimitService)
+// So that every application has the guard among what `overrideGuard` replaces: it does not look at providers.
+UseGuards(RateLimitGuard)(RateLimitService)
 Inject(HandlerLimits)(RateLimitService, undefined, 0)

@@ -27,6 +27,7 @@ import {
   aroundNotFound,
   classesOf,
   guardsOf,
+  instancesOfGuard,
   marks,
   senderOf,
   surround,
@@ -125,6 +126,16 @@ describe('what we rely on of Nest', () => {
     })
     const classes = classesOf(app.get(ModulesContainer))
     expect([classes.get(Pages), classes.get(Nobody)]).toEqual([true, false])
+  })
+
+  it('modules tell what stands for a guard, as it is and in the place of a test', async () => {
+    const testing = () => Test.createTestingModule({ controllers: [Pages], providers: [Nobody] })
+    const found = async (module: ReturnType<typeof testing>) =>
+      instancesOfGuard((await module.compile()).get(ModulesContainer), Nobody)
+    expect((await found(testing())).map((one) => one.constructor)).toEqual([Nobody, Nobody])
+    const other = { canActivate: () => false }
+    expect(await found(testing().overrideGuard(Nobody).useValue(other))).toContain(other)
+    expect(await found(testing().overrideProvider(Nobody).useValue(other))).toContain(other)
   })
 
   it('decorators leave the marks that we know', () => {
