@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
+import { isReply } from '../hosts/fastify/internals.js'
 import { hostOf, hostOfRequest } from '../hosts/host-of.js'
 import { limiterBehind } from '../http/by-hand.js'
 import { hold, sendBody, sendDenial, setHead } from '../http/deliver.js'
@@ -112,8 +113,19 @@ function forever(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** True for HTTP proper: libraries give contexts of their own this type, with other arguments. */
+/** True for HTTP proper: libraries give contexts of their own this type, with arguments of any kind. */
 export function isHttp(context: ExecutionContext): boolean {
+  if (context.getType<string>() !== 'http') return false
+  const request = context.getArgByIndex<unknown>(0)
   const response = context.getArgByIndex<unknown>(1)
-  return context.getType<string>() === 'http' && typeof response === 'object' && response !== null
+  return isObject(request) && isObject(request.headers) && isObject(response) && canSetHeaders(response)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+/** True for Node's response, which Express's is, and for Fastify's reply. */
+function canSetHeaders(response: Readonly<Record<string, unknown>>): boolean {
+  return typeof response.setHeader === 'function' || isReply(response)
 }

@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
+import { Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
 import { denialJson } from '../http/denial.js'
 import { retryAfterSeconds } from '../http/headers/index.js'
 import type { Denied, ResponseBody } from '../http/outcome.js'
@@ -19,13 +19,13 @@ const codes: Readonly<Record<number, string>> = {
 export class RateLimitException extends HttpException {
   /** What was decided; undefined for an address of the deny list. */
   readonly rateLimit: RequestRateLimit | undefined
-  readonly #send: () => void
+  readonly #send: (() => void) | null
 
   /** @internal `send` sends what is denied, in the form that the request accepts, unless something has been sent. */
   constructor({ response, rateLimit }: Denied, send: (() => void) | null) {
     super((send === null ? errorBody(response.body) : bodyOf(response.body)) as object, response.status)
     this.rateLimit = rateLimit
-    this.#send = send ?? (() => {})
+    this.#send = send
   }
 
   /** The wait, as in the Retry-After field; null where waiting does not help, or nobody knows. */
@@ -42,7 +42,12 @@ export class RateLimitException extends HttpException {
 
   /** Answers the request as it is answered where no exception filter does. For filters that catch everything. */
   send(): void {
-    this.#send()
+    this.#send?.()
+  }
+
+  /** @internal False where there is no response to send it in: for messages, resolvers, and calls of libraries. */
+  get canSend(): boolean {
+    return this.#send !== null
   }
 }
 
@@ -59,8 +64,8 @@ function errorBody(body: ResponseBody): unknown {
 
 /** The last of the exception filters: it answers what no other has caught. */
 export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
-  catch(exception: RateLimitException, host: ArgumentsHost): void {
-    if (host.getType() !== 'http') throw exception
+  catch(exception: RateLimitException): void {
+    if (!exception.canSend) throw exception
     exception.send()
   }
 }

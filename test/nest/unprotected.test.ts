@@ -14,7 +14,7 @@ import {
 import { ExternalContextCreator, REQUEST } from '@nestjs/core'
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
 import { describe, expect, it } from 'vitest'
-import { Limit, RateLimitModule } from '../../src/nest/index.js'
+import { Limit, RateLimitException, RateLimitModule } from '../../src/nest/index.js'
 import { create, nestApps, platforms, times } from './app.js'
 
 const one = { limit: 1, window: '1m', now: () => 0 } as const
@@ -170,21 +170,35 @@ describe.each(platforms)('on %s', (platform) => {
     })
     const consumer = app.get(Consumer)
     const creator = app.get(ExternalContextCreator)
-    for (const type of ['queue', 'http']) {
-      const call = creator.create(
-        consumer,
-        consumer.consume,
-        'consume',
-        undefined,
-        undefined,
-        undefined,
-        undefined,
-        undefined,
-        type
-      )
-      for (let i = 0; i < 3; i++) expect(await call('job')).toBe('job')
+    const given = [
+      ['job'],
+      [{}, {}],
+      [{ headers: {} }, {}],
+      [{ headers: {} }, null],
+      [null, { setHeader() {} }]
+    ]
+    for (const type of ['queue', 'http', undefined]) {
+      // Without a type a context has that of HTTP.
+      const options = [undefined, undefined, undefined, undefined, undefined, type] as const
+      const call = creator.create(consumer, consumer.consume, 'consume', ...options)
+      for (const [first, ...more] of given)
+        for (let i = 0; i < 3; i++) expect(await call(first, ...more)).toBe(first)
     }
     expect(await statuses('/', '/')).toEqual([200, 429])
+  })
+
+  it('calls that are no requests fail where `@Limit` stands on them and denies', async () => {
+    @Injectable()
+    class Consumer {
+      @Limit(one) consume(job: unknown) {
+        return job
+      }
+    }
+    const { app } = await start(platform, { options: one, providers: [Consumer] })
+    const consumer = app.get(Consumer)
+    const call = app.get(ExternalContextCreator).create(consumer, consumer.consume, 'consume')
+    expect(await call({}, {})).toEqual({})
+    await expect(call({}, {})).rejects.toBeInstanceOf(RateLimitException)
   })
 
   it('the answer of `onLimited` is not answered again by a filter', async () => {
