@@ -1,4 +1,5 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional } from '@nestjs/common'
+import { Reflector } from '@nestjs/core'
 import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Store } from '../core/store.js'
@@ -7,6 +8,7 @@ import { gatePlan } from '../http/options.js'
 import { TurnWatch } from '../http/warnings.js'
 import { ContextGate, isHttp } from './context-gate.js'
 import { type HandlerLimits, limitsToken } from './handler-limits.js'
+import { guardsOf } from './internals.js'
 import { messageHost, trustsNobody } from './message.js'
 import type { GuardLimit, NestRequest } from './options.js'
 
@@ -72,6 +74,7 @@ export interface LimitGuard<L = KeyedLimiter | AsyncKeyedLimiter> extends CanAct
 /**
  * A guard with a limit of its own, for `@UseGuards` or `app.useGlobalGuards`, with `RateLimitModule` or without. Make
  * it once; where it is used several times it shares its counters, and a request that meets it twice is counted once.
+ * Messages of gateways and microservices are limited where `@UseGuards` names it on the handler or its class.
  * @example
  * @Post('login') @UseGuards(limitGuard({ name: 'login', limit: 5, window: '15m', key: 'ip' })) login() {}
  * @throws HeadgateError that names the option, the value and the fix
@@ -81,13 +84,25 @@ export function limitGuard<Req = NestRequest, Res = unknown, S extends Store | A
 ): LimitGuard<KeyedLimiterOn<S>> {
   const gate = new ContextGate(gatePlan(options, 'limitGuard') as never, messageHost(trustsNobody))
   const watch = new TurnWatch()
-  return {
+  const guard: LimitGuard<KeyedLimiterOn<S>> = {
     limiter: gate.limiter as KeyedLimiterOn<S>,
     canActivate(context) {
+      // As with the module: queues and the like have clients that nobody can tell apart.
+      if (!isRequest(context) && !standsOn(guard, context)) return true
       watch.see()
       return gate.admit(context)
     }
   }
+  return guard
+}
+
+const reflector = new Reflector()
+
+/** True where `@UseGuards` has put a guard on the handler or its class. */
+function standsOn(guard: CanActivate, context: ExecutionContext): boolean {
+  return [context.getHandler(), context.getClass()].some(
+    (target) => typeof target === 'function' && guardsOf(reflector, target).includes(guard)
+  )
 }
 
 function isRequest(context: ExecutionContext): boolean {

@@ -9,12 +9,13 @@ import {
   Module,
   type NestInterceptor,
   RequestMethod,
-  Scope
+  Scope,
+  UseGuards
 } from '@nestjs/common'
 import { ExternalContextCreator, REQUEST } from '@nestjs/core'
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
 import { describe, expect, it } from 'vitest'
-import { Limit, RateLimitException, RateLimitModule } from '../../src/nest/index.js'
+import { Limit, limitGuard, RateLimitException, RateLimitModule } from '../../src/nest/index.js'
 import { create, nestApps, platforms, times } from './app.js'
 
 const one = { limit: 1, window: '1m', now: () => 0 } as const
@@ -184,6 +185,32 @@ describe.each(platforms)('on %s', (platform) => {
       for (const [first, ...more] of given)
         for (let i = 0; i < 3; i++) expect(await call(first, ...more)).toBe(first)
     }
+    expect(await statuses('/', '/')).toEqual([200, 429])
+  })
+
+  it('calls that are no requests pass a global guard, and are limited by one on their handler', async () => {
+    const guard = limitGuard(one)
+    @Injectable()
+    class Consumer {
+      consume(job: unknown) {
+        return job
+      }
+      @UseGuards(guard) guarded(job: unknown) {
+        return job
+      }
+    }
+    const { app, statuses } = await start(platform, {
+      controllers: [Pages],
+      providers: [Consumer],
+      set: (made) => made.useGlobalGuards(guard)
+    })
+    const consumer = app.get(Consumer)
+    const creator = app.get(ExternalContextCreator)
+    const call = creator.create(consumer, consumer.consume, 'consume')
+    for (let i = 0; i < 3; i++) expect(await call({}, {})).toEqual({})
+    const guarded = creator.create(consumer, consumer.guarded, 'guarded')
+    expect(await guarded('job')).toBe('job')
+    await expect(guarded('job')).rejects.toBeInstanceOf(RateLimitException)
     expect(await statuses('/', '/')).toEqual([200, 429])
   })
 

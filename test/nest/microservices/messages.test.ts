@@ -1,9 +1,18 @@
-import { Controller } from '@nestjs/common'
+import { Controller, Get } from '@nestjs/common'
 import { MessagePattern } from '@nestjs/microservices'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Limit as PlainLimit } from '../../../src/index.js'
+import { limitGuard } from '../../../src/nest/index.js'
 import { ByClass, clock, events, Guarded, Jobs, messages, namesake, now, once, told } from './controllers.js'
 import { type Client, kinds, type Service, type ServiceSpec, service } from './server.js'
+
+@Controller()
+class Unmarked {
+  @Get() page() {}
+  @MessagePattern('plain') plain() {
+    return 'plain'
+  }
+}
 
 /** Whether so many messages, one after the other, are admitted. */
 async function admitted(client: Client, pattern: string, times: number): Promise<boolean[]> {
@@ -29,6 +38,21 @@ describe.each(kinds)('messages of a microservice %s', (kind) => {
   it('leaves messages without a mark alone', async () => {
     expect(await admitted((await serve()).connect(), 'plain', 6)).toEqual(Array(6).fill(true))
   })
+
+  it.each([true, false])(
+    'leaves them alone under a global guard (with the module: %s)',
+    async (hasModule) => {
+      const guard = limitGuard({ ...once, now })
+      const spec = { guards: [guard], ...(hasModule ? {} : { options: undefined, controllers: [Unmarked] }) }
+      const { url, connect } = await serve(spec)
+      expect(await admitted(connect(), 'plain', 6)).toEqual(Array(6).fill(true))
+      if (url === undefined) return
+      expect([(await fetch(url)).status, (await fetch(url)).status]).toEqual(
+        hasModule ? [404, 404] : [200, 429]
+      )
+      expect(await admitted(connect(), 'plain', 2)).toEqual([true, true])
+    }
+  )
 
   it('tells the client of a denial, and admits after the wait', async () => {
     const client = (await serve()).connect()

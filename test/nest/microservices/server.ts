@@ -1,7 +1,13 @@
 import 'reflect-metadata'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { type INestApplication, type INestMicroservice, Module, type Type } from '@nestjs/common'
+import {
+  type CanActivate,
+  type INestApplication,
+  type INestMicroservice,
+  Module,
+  type Type
+} from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { ClientTCP, type MicroserviceOptions, type TcpSocket, Transport } from '@nestjs/microservices'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
@@ -14,7 +20,9 @@ export type Kind = (typeof kinds)[number]
 
 export interface ServiceSpec {
   readonly controllers: readonly Type[]
-  readonly options?: RateLimitModuleOptions
+  readonly options?: RateLimitModuleOptions | undefined
+  /** Global guards, of messages too where a service has the application's config. */
+  readonly guards?: readonly CanActivate[]
 }
 
 /** What a client is told of a denial. */
@@ -71,6 +79,7 @@ async function alone(spec: ServiceSpec, options: MicroserviceOptions): Promise<I
     logger: false,
     abortOnError: false
   } as never)
+  app.useGlobalGuards(...(spec.guards ?? []))
   await app.listen()
   return app
 }
@@ -85,6 +94,7 @@ async function beside(
   const app = await (kind === 'beside fastify'
     ? NestFactory.create(root, new FastifyAdapter(), created)
     : NestFactory.create(root, created))
+  app.useGlobalGuards(...(spec.guards ?? []))
   app.connectMicroservice<MicroserviceOptions>(options, { inheritAppConfig: kind.endsWith('config') })
   await app.startAllMicroservices()
   await app.listen(0, '127.0.0.1')
