@@ -4,13 +4,14 @@ import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Store } from '../core/store.js'
 import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
+import { applicationOf } from '../hosts/host-of.js'
 import { limiterBehind } from '../http/by-hand.js'
 import { type Next, takeThrough } from '../http/deliver.js'
 import { Gate } from '../http/gate.js'
 import type { AsyncKeyedLimiter, KeyedLimiter, KeyedLimiterOn } from '../http/keyed-limiter.js'
 import { type GateOptions, gatePlan } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
-import { TurnWatch } from '../http/warnings.js'
+import { TurnWatch } from '../http/turn-watch.js'
 
 declare global {
   namespace Express {
@@ -55,7 +56,7 @@ export function rateLimit<S extends Store | AsyncStore = Store>(
     response: ServerResponse,
     next: (error?: unknown) => void
   ) => {
-    watch.see()
+    watch.see(request as ExpressRequest, applicationOf)
     takeThrough(gate, expressHost, request as ExpressRequest, response, next as Next)
   }
   const limiter = limiterBehind(

@@ -6,7 +6,7 @@ import { limiterBehind } from '../http/by-hand.js'
 import { Gate } from '../http/gate.js'
 import { NamedPolicies, policyOwner } from '../http/named-policies.js'
 import { gatePlan } from '../http/options.js'
-import { warnOfLateLimiter } from '../http/warnings.js'
+import { warnOfLateLimiter } from '../http/turn-watch.js'
 import { claimIn } from './claims.js'
 import { type FastifyGate, limitHook, type Placed } from './limit-hook.js'
 import {

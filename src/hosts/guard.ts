@@ -7,9 +7,8 @@ import { Gate } from '../http/gate.js'
 import type { KeySpec } from '../http/key.js'
 import type { KeyedLimiter } from '../http/keyed-limiter.js'
 import { type GateOptions, type GatePlan, gatePlan } from '../http/options.js'
-import { TurnWatch } from '../http/warnings.js'
-import { isReply } from './fastify/internals.js'
-import { hostOf, hostOfRequest } from './host-of.js'
+import { TurnWatch } from '../http/turn-watch.js'
+import { applicationOf, hostOf, hostOfRequest } from './host-of.js'
 
 /** A handler that is a middleware to Express and a hook to Fastify. */
 export interface GuardHandler {
@@ -42,7 +41,7 @@ export const guard = {
     const gate = new Gate(gatePlan(options, 'guard.limit') as GatePlan<object, object>)
     const watch = new TurnWatch()
     const handler = (request: object, response: object, next: Next) => {
-      if (!isReply(response)) watch.see()
+      watch.see(request, applicationOf)
       takeThrough(gate, hostOf(response), request, response, next)
     }
     return Object.assign(handler, { limiter: limiterBehind(() => gate, hostOfRequest) as KeyedLimiter })

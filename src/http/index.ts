@@ -18,4 +18,4 @@ export type { Answered, DenialResponse, Denied, Held, Outcome, Passed, ResponseB
 export { hasBody } from './preflight.js'
 export { rateLimitOf } from './records.js'
 export type { RequestRateLimit } from './request-rate-limit.js'
-export { TurnWatch } from './warnings.js'
+export { TurnWatch } from './turn-watch.js'

@@ -3,31 +3,6 @@ import type { Client, PeerSocket, TrustedHops } from './client-address.js'
 
 const { Socket } = process.getBuiltinModule('node:net')
 
-/** Says once a process that limiters are made while requests are served. */
-export function warnOfLateLimiter(): void {
-  warnOnce(
-    'HEADGATE_MADE_PER_REQUEST',
-    'A limiter was made while the server was already at work, as one made inside a request handler is: each counts ' +
-      'for itself and nothing is limited. Make it once, where the routes are set up.'
-  )
-}
-
-/** Notices a limiter that limits in the very turn of the event loop that it was made in. */
-export class TurnWatch {
-  #isSameTurn = true
-
-  constructor() {
-    setImmediate(() => {
-      this.#isSameTurn = false
-    }).unref()
-  }
-
-  /** A request that the limiter handles. */
-  see(): void {
-    if (this.#isSameTurn) warnOfLateLimiter()
-  }
-}
-
 /** An address of a documentation range (RFC 5737): trusted only by settings that trust whoever it is. */
 const stranger = '192.0.2.1'
 /** More of them than any chain of proxies is long. */

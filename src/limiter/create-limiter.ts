@@ -3,6 +3,7 @@ import type { AsyncStore } from '../core/async-store.js'
 import type { Limiter } from '../core/limiter.js'
 import type { Store } from '../core/store.js'
 import { memoryStore } from '../memory/store.js'
+import { noteMaking } from './making.js'
 import { buildLimiter, type LimiterOptions } from './options.js'
 
 /**
@@ -17,5 +18,7 @@ export function createLimiter(options: LimiterOptions & { readonly store?: Store
 export function createLimiter(options: LimiterOptions & { readonly store: AsyncStore }): AsyncLimiter
 export function createLimiter(options: LimiterOptions): Limiter | AsyncLimiter
 export function createLimiter(options: LimiterOptions): Limiter | AsyncLimiter {
-  return buildLimiter(options, memoryStore)
+  const limiter = buildLimiter(options, memoryStore)
+  noteMaking()
+  return limiter
 }

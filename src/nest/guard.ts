@@ -3,9 +3,10 @@ import { Reflector } from '@nestjs/core'
 import type { AsyncStore } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Store } from '../core/store.js'
+import { applicationOf } from '../hosts/host-of.js'
 import type { AsyncKeyedLimiter, KeyedLimiter, KeyedLimiterOn } from '../http/keyed-limiter.js'
 import { gatePlan } from '../http/options.js'
-import { TurnWatch } from '../http/warnings.js'
+import { TurnWatch } from '../http/turn-watch.js'
 import { ContextGate, isHttp } from './context-gate.js'
 import { type HandlerLimits, limitsToken } from './handler-limits.js'
 import { guardsOf } from './internals.js'
@@ -89,7 +90,8 @@ export function limitGuard<Req = NestRequest, Res = unknown, S extends Store | A
     canActivate(context) {
       // As with the module: queues and the like have clients that nobody can tell apart.
       if (!isRequest(context) && !standsOn(guard, context)) return true
-      watch.see()
+      if (isHttp(context)) watch.see(context.getArgByIndex<object>(0), applicationOf)
+      else watch.see()
       return gate.admit(context)
     }
   }

@@ -85,7 +85,7 @@ export function rateLimit(options: GateOptions<KoaContext, KoaContext>): LimitMi
   const gate = new Gate({ ...plan, onLimited: plan.onLimited && answer })
   const watch = new TurnWatch()
   const middleware: Middleware = async (ctx, next) => {
-    watch.see()
+    watch.see(ctx, ({ app }) => app)
     if (await admits(gate, koaHost, ctx, ctx)) await next()
   }
   return Object.assign(middleware, {
