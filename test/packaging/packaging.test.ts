@@ -161,6 +161,18 @@ describe.concurrent('at run time', { timeout }, () => {
     expect(ended - Number(/^closed at (\d+)$/m.exec(stdout)?.[1])).toBeLessThan(2000)
   })
 
+  it('works in each of the files that Jest runs in one process, and whenever it loads all anew', async () => {
+    const jest = join(installed.folder, 'node_modules/jest/bin/jest.js')
+    const flags = ['--config', 'copies/jest.config.cjs', '--runInBand', '--no-watchman']
+    const { code, stderr } = await run(
+      process.execPath,
+      [jest, ...flags],
+      join(installed.folder, 'current/commonjs')
+    )
+    expect(code, stderr).toBe(0)
+    expect(stderr).toMatch(/^Tests: +16 passed, 16 total$/m)
+  })
+
   // Such as NODE_LINES='22 24', which npm downloads: .ci/run asks for them.
   const lines = process.env.NODE_LINES?.split(' ') ?? []
   it.each(lines)('works in Node %s', async (line) => {
