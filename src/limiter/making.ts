@@ -3,6 +3,8 @@
  * Nothing waits for it, and no timer is used, as tests put others in their place.
  */
 
+import { warnOnce } from '../core/warn.js'
+
 /** Frames of the stack that are looked at, and how many of them tell one place of a program from another. */
 const frames = 50
 const telling = 8
@@ -62,10 +64,10 @@ export function noteMaking(making = lookAtMaking()): void {
 export function warnOfLateLimiter(): void {
   if (hasSaid) return
   hasSaid = true
-  process.emitWarning(
+  warnOnce(
+    'HEADGATE_MADE_PER_REQUEST',
     'A limiter was made while the server was already at work, as one made inside a request handler is: each counts for ' +
-      'itself and nothing is limited. Make it once, where the routes are set up.',
-    { type: 'HeadgateWarning', code: 'HEADGATE_MADE_PER_REQUEST' }
+      'itself and nothing is limited. Make it once, where the routes are set up.'
   )
 }
 
