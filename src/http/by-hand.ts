@@ -102,6 +102,15 @@ class HandLimiter {
     })
   }
 
+  clear(): Late<void> {
+    const { rules } = this.#parts
+    return this.#run(() => {
+      rules.forget()
+      const cleared = gather<void>(rules.limiters.map((limiter) => () => limiter.clear()))
+      return cleared instanceof Promise ? cleared.then(() => {}) : undefined
+    })
+  }
+
   size(): number {
     let keys = 0
     for (const limiter of this.#parts.rules.limiters)

@@ -43,6 +43,8 @@ export interface KeyedLimiter {
   /** Denies a key for `duration`, ms or text; `Infinity` until `reset`. */
   block(who: AnyRequest, duration: Duration): void | Promise<void>
   block(who: Who, duration: Duration): void
+  /** Forgets all keys, and lifts all blocks; of other limiters that count with this one, too. */
+  clear(): void
   /** How many keys owe something now. Walks the whole table: use it in tests and dashboards, not per request. */
   size(): number
 }
@@ -57,6 +59,8 @@ export interface AsyncKeyedLimiter {
   refund(who: AnyRequest | Who, cost?: number, chargedAt?: number): Promise<boolean>
   reset(who: AnyRequest | Who): Promise<boolean>
   block(who: AnyRequest | Who, duration: Duration): Promise<void>
+  /** Rejects with `HEADGATE_MISUSE` for a store that cannot. */
+  clear(): Promise<void>
 }
 
 /** The limiter that goes with a kind of store. */

@@ -30,6 +30,10 @@ export class LaterBlocks {
     return until > timeOf(limiter)
   }
 
+  clear(): void {
+    this.#until.clear()
+  }
+
   /** Blocks, in a limiter that was just made, whoever is still to be blocked. */
   carryTo(limiter: BuiltLimiter): void {
     if (this.#until.size === 0) return

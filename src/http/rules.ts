@@ -47,6 +47,8 @@ export interface RuleSource<Req> {
   note(key: string, rules: Rules): void
   /** The rules that a key was decided by last; undefined where that is not known. */
   lastFor(key: string): Rules | undefined
+  /** Forgets what it remembers of keys. */
+  forget(): void
   /** Blocks that are to hold in limiters which are yet to come, too; null where there will be no more. */
   readonly laterBlocks: LaterBlocks | null
 }
@@ -88,6 +90,7 @@ export function ruleSource<Req>(
       forRequest: () => fixed,
       note() {},
       lastFor: () => fixed,
+      forget() {},
       laterBlocks: null
     }
   }
@@ -133,6 +136,11 @@ class ComputedRules<Req> implements RuleSource<Req> {
 
   lastFor(key: string): Rules | undefined {
     return this.#last.get(key)
+  }
+
+  forget(): void {
+    this.#last.clear()
+    this.laterBlocks?.clear()
   }
 
   forRequest(request: Req): Rules | Promise<Rules> {

@@ -71,6 +71,7 @@ export class HandlerLimits {
   /** Limits that all methods of a class share. */
   readonly #ofClasses = new WeakMap<Class, HandlerLimit>()
   readonly #ownGates: ContextGate[] = []
+  readonly #gates: ContextGate[] = []
 
   /** @throws HeadgateError that names the option, the value and the fix */
   constructor(options: RateLimitModuleOptions, messages: Host<Message, Message>, classes: AppClasses) {
@@ -109,7 +110,12 @@ export class HandlerLimits {
     return known === undefined ? this.#find(owner, handler) : known
   }
 
-  /** The gates of the module's own limit: with `scope: 'handler'` one for each handler, and one for unknown paths. */
+  /** The gates of all limits that there are. */
+  get gates(): readonly ContextGate[] {
+    return this.#gates
+  }
+
+  /** Those of the module's own limit: with `scope: 'handler'` one for each handler, and one for unknown paths. */
   get ownGates(): readonly ContextGate[] {
     return this.#ownGates
   }
@@ -211,6 +217,7 @@ export class HandlerLimits {
     if (options.store !== undefined) this.#stores.add(options.store as Closable)
     const limit = { gate, stage: stage ?? (gate.usesUser ? 'interceptor' : 'guard'), isMarked } as const
     if (limit.stage === 'interceptor') this.hasLateLimits = true
+    this.#gates.push(gate)
     return limit
   }
 }

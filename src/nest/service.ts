@@ -3,6 +3,7 @@ import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import type { AnyRequest } from '../http/keyed-limiter.js'
 import type { Who } from '../http/known.js'
+import { gather } from '../http/promise.js'
 import { RateLimitGuard } from './guard.js'
 import { HandlerLimits } from './handler-limits.js'
 import { type LimitTarget, LimitTargets } from './targets.js'
@@ -63,6 +64,19 @@ export class RateLimitService {
       (limiter) => limiter.block(who as Who, duration),
       () => undefined
     )
+  }
+
+  /** Forgets all keys of a limit, or of all limits, and lifts all blocks. */
+  clear(limit?: LimitTarget): void | Promise<void> {
+    const cleared =
+      limit === undefined
+        ? gather<void>(this.#targets.all.map((limiter) => () => limiter.clear()))
+        : this.#targets.each(
+            limit,
+            (limiter) => limiter.clear(),
+            () => undefined
+          )
+    return cleared instanceof Promise ? cleared.then(() => {}) : undefined
   }
 }
 

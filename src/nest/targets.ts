@@ -49,6 +49,11 @@ export class LimitTargets {
     return done instanceof Promise ? done.then(combine) : combine(done)
   }
 
+  /** All limiters that there are. */
+  get all(): readonly AnyLimiter[] {
+    return this.#limits.gates.map(({ limiter }) => limiter)
+  }
+
   #limitersOf(target: LimitTarget): readonly AnyLimiter[] {
     return this.#gatesOf(target).map(({ limiter }) => limiter)
   }

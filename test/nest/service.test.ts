@@ -62,6 +62,19 @@ describe('the service', () => {
     expect(await login()).toBe(200)
   })
 
+  it('clears one limit, or all', async () => {
+    const { limits, login, request } = await running()
+    const page = async () => (await request('/')).status
+    const tries = async () => [await login(), await login(), await login(), await page(), await page()]
+    expect(await tries()).toEqual([200, 200, 429, 200, 200])
+    await limits.clear('login')
+    expect(await tries()).toEqual([200, 200, 429, 200, 429])
+    await limits.block('default', { ip: '203.0.113.1' }, '1h')
+    await limits.clear()
+    expect(await tries()).toEqual([200, 200, 429, 200, 200])
+    expect(await limits.reset('default', { ip: '203.0.113.1' })).toBe(false)
+  })
+
   it('has the module’s own limit as `default`', async () => {
     const { limits, request } = await running()
     await request('/')

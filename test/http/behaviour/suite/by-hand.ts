@@ -201,7 +201,11 @@ export function byHand(framework: Framework): void {
       await limiter.block({ user: 'ada' }, '1h')
       expect(await statuses([paid])).toEqual([429])
       expect(await limiter.reset({ user: 'ada' })).toBe(true)
-      expect(await statuses([paid])).toEqual([200])
+      expect(await statuses([paid, paid, paid, paid])).toEqual([200, 200, 200, 429])
+      await limiter.block({ user: 'ben' }, '1h')
+      await limiter.clear()
+      expect(await statuses([paid, paid, paid, paid])).toEqual([200, 200, 200, 429])
+      expect(await limiter.reset({ user: 'ben' })).toBe(false)
     })
 
     it('whoever this process knows nothing of needs a request', async () => {
