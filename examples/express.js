@@ -4,12 +4,20 @@ import { rateLimit } from 'headgate/express'
 const app = express()
 app.set('trust proxy', 'loopback')
 
-// Stands in for your authentication.
+// Stands in for your authentication: who a client is, its token says, and never the client.
+const users = new Map([
+  ['Bearer ada', { id: 'ada' }],
+  ['Bearer bob', { id: 'bob' }]
+])
 app.use((request, _response, next) => {
-  const user = request.get('authorization')?.replace('Bearer ', '')
-  if (user) request.user = { id: user }
+  request.user = users.get(request.get('authorization'))
   next()
 })
+
+// A limit by API key holds only if clients cannot make keys up.
+const apiKeys = new Set(['blue', 'green'])
+const withKey = (request, response, next) =>
+  apiKeys.has(request.get('x-api-key')) ? next() : response.status(401).send('which key?\n')
 
 // Everybody, by address: 100 a minute, but for health checks and the office.
 app.use(
@@ -34,12 +42,16 @@ const uploads = rateLimit({ name: 'uploads', limit: 1, window: '1h', strategy: '
 
 app.get('/', (_request, response) => response.send('hello\n'))
 app.post('/login', login, (_request, response) => response.send('welcome\n'))
-app.get('/reports', reports, (_request, response) => response.json([]))
+app.get('/reports', withKey, reports, (_request, response) => response.json([]))
 app.post('/uploads', uploads, (request, response) => response.json({ left: request.rateLimit.remaining }))
 app.get('/health', (_request, response) => response.send('ok\n'))
 
-const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
-  if (error) throw error
+const port = process.env.PORT ?? 3000
+const server = app.listen(Number(port), '127.0.0.1', (error) => {
+  if (error) {
+    console.error(`Cannot listen on port ${port}, set PORT to another one: ${error.message}`)
+    process.exit(1)
+  }
   const url = `http://127.0.0.1:${server.address().port}`
   console.log(`Listening on ${url}. Try, with what each line answers:
 

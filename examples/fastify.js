@@ -3,12 +3,21 @@ import rateLimit from 'headgate/fastify'
 
 const app = Fastify({ trustProxy: ['127.0.0.1'] })
 
-// Stands in for your authentication.
+// Stands in for your authentication: who a client is, its token says, and never the client.
+const users = new Map([
+  ['Bearer ada', { id: 'ada' }],
+  ['Bearer bob', { id: 'bob' }]
+])
 app.decorateRequest('user', null)
 app.addHook('onRequest', async (request) => {
-  const user = request.headers.authorization?.replace('Bearer ', '')
-  if (user) request.user = { id: user }
+  request.user = users.get(request.headers.authorization) ?? null
 })
+
+// A limit by API key holds only if clients cannot make keys up.
+const apiKeys = new Set(['blue', 'green'])
+const withKey = async (request, reply) => {
+  if (!apiKeys.has(request.headers['x-api-key'])) return reply.code(401).send('which key?\n')
+}
 
 // Everybody, by address: 100 a minute, but for the office.
 await app.register(rateLimit, {
@@ -24,11 +33,17 @@ const uploads = { limit: 1, window: '1h', strategy: 'token-bucket', key: 'user' 
 
 app.get('/', async () => 'hello\n')
 app.post('/login', { limit: 'login' }, async () => 'welcome\n')
-app.get('/reports', { limit: reports }, async () => [])
+app.get('/reports', { limit: reports, preHandler: withKey }, async () => [])
 app.post('/uploads', { limit: uploads }, async (request) => ({ left: request.rateLimit.remaining }))
 app.get('/health', { limit: false }, async () => 'ok\n')
 
-await app.listen({ port: Number(process.env.PORT ?? 3000), host: '127.0.0.1' })
+const port = process.env.PORT ?? 3000
+try {
+  await app.listen({ port: Number(port), host: '127.0.0.1' })
+} catch (error) {
+  console.error(`Cannot listen on port ${port}, set PORT to another one: ${error.message}`)
+  process.exit(1)
+}
 const url = `http://127.0.0.1:${app.server.address().port}`
 console.log(`Listening on ${url}. Try, with what each line answers:
 

@@ -27,7 +27,12 @@ async function main() {
     client.on('error', () => thread.destroy())
     thread.on('error', () => client.destroy())
   })
-  server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
+  const port = process.env.PORT ?? 3000
+  server.once('error', (error) => {
+    console.error(`Cannot listen on port ${port}, set PORT to another one: ${error.message}`)
+    process.exit(1)
+  })
+  server.listen(Number(port), '127.0.0.1', () => {
     const url = `http://127.0.0.1:${server.address().port}`
     console.log(`Listening on ${url}. Try, with what each line answers:
 

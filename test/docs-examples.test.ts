@@ -48,26 +48,39 @@ describe('the examples of docs/options.md', { timeout }, () => {
       const right = { account: 'ada', password: 'secret' }
       const seen = []
       for (const body of [right, right, right, wrong, wrong, right]) seen.push(await send('/login', body))
-      seen.push(await send('/unlock', { account: 'ada' }), await send('/login', right))
+      const refused = await send('/unlock', { account: 'ada' }, { 'x-api-key': 'key-of-ada' })
+      const desk = { 'x-api-key': 'key-of-grace' }
+      seen.push(await send('/unlock', { account: 'ada' }, desk), await send('/login', right))
       const batch = await send('/batch', [1, 2, 3])
-      const keys = ['key-of-ada', 'key-of-bob', 'constructor', undefined]
+      const keys = ['key-of-ada', 'key-of-bob', 'constructor', '__proto__', undefined]
       const plans = []
       for (const key of keys) plans.push((await send('/api', {}, key && { 'x-api-key': key }))[1])
       const odd = []
-      for (const path of ['/login', '/unlock', '/batch', '/api'])
-        for (const body of [undefined, {}, { account: {} }, []]) odd.push((await send(path, body))[0])
-      console.log(JSON.stringify({ seen, batch: batch[1], plans, odd }))
+      const hostile = { toString: 1, valueOf: 1 }
+      const bodies = [undefined, {}, [], [null], 'text', 7, { account: '' }, { password: 'secret' }]
+      for (const account of [null, 7, [], {}, hostile, 'constructor', '__proto__', ' ', 'a'.repeat(5000)])
+        bodies.push({ account, password: hostile }, [account])
+      for (const path of ['/login', '/unlock', '/batch', '/api', '/%E0%A4%A'])
+        for (const body of bodies)
+          for (const headers of [{}, desk, { 'x-plan': 'constructor', 'x-api-key': 'toString' }])
+            odd.push((await send(path, body, headers))[0])
+      for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded'])
+        for (const body of ['', '{', 'null', '{"__proto__":{"account":"ada"}}', 'account=ada'])
+          odd.push((await fetch('http://localhost:' + server.address().port + '/login', { method: 'POST', headers: { 'content-type': type }, body })).status)
+      console.log(JSON.stringify({ seen, refused: refused[0], batch: batch[1], plans, odd }))
       server.close()
       server.closeAllConnections()`
-    const { seen, batch, plans, odd } = run('recipes', check) as {
+    const { seen, refused, batch, plans, odd } = run('recipes', check) as {
       seen: [number, string, string][]
+      refused: number
       batch: string
       plans: string[]
       odd: number[]
     }
     expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 401, 401, 429, 200, 200])
     expect(JSON.parse(seen[5]![2])).toEqual({ error: 'locked', seconds: expect.any(Number) })
-    expect([batch, plans]).toEqual(['97', ['999', '9', '4', '3']])
+    expect([refused, batch, plans]).toEqual([403, '97', ['999', '9', '4', '3', '2']])
+    expect(odd.length).toBeGreaterThan(300)
     expect(odd.filter((status) => status >= 500)).toEqual([])
   })
 })
@@ -137,20 +150,32 @@ describe('the example of docs/decorators.md', { timeout }, () => {
 
 describe('the example of docs/nestjs.md', { timeout }, () => {
   it('limits by a policy and a service', () => {
-    const ada = "{ 'x-account': 'ada' }"
+    const json = "{ 'content-type': 'application/json' }"
+    const login = (account: unknown) => `post('/login', ${json}, '${JSON.stringify({ account })}')`
+    const desk = "{ authorization: 'Bearer token-of-grace' }"
+    const odd = [null, 7, {}, { toString: 1, valueOf: 1 }, '__proto__', ''].map(login)
     const requests = [
-      ...Array.from({ length: 6 }, () => `post('/login', ${ada})`),
+      ...Array.from({ length: 6 }, () => login('ada')),
       "get('/tries/ada')",
       "post('/unlock/ada')",
-      `post('/login', ${ada})`
+      `get('/tries/ada', ${desk})`,
+      `post('/unlock/ada', ${desk})`,
+      login('ada'),
+      ...odd,
+      "post('/login')",
+      `post('/login', ${json}, '{')`
     ]
+    const seen = runNest('nest-service', 'express', requests) as [number, string][]
     const expected = [201, 201, 201, 201, 201, 429].map((status) => [status, '5'])
-    expect(runNest('nest-service', 'express', requests)).toEqual([
+    expect(seen.slice(0, 11)).toEqual([
       ...expected,
+      [403, '100'],
+      [403, '100'],
       [200, '100'],
       [201, '100'],
       [201, '5']
     ])
+    expect(seen.filter(([status]) => status >= 500)).toEqual([])
   })
 })
 

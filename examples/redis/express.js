@@ -13,8 +13,12 @@ app.get('/health', (_request, response) => response.json({ redis: store.isAvaila
 app.use(rateLimit({ name: 'api', limit: 6, window: '1h', key: 'header:x-api-key', store }))
 app.get('/', (request, response) => response.send(`hello, by ${request.rateLimit.source}\n`))
 
-const server = app.listen(Number(process.env.PORT ?? 3000), process.env.HOST ?? '127.0.0.1', (error) => {
-  if (error) throw error
+const port = process.env.PORT ?? 3000
+const server = app.listen(Number(port), process.env.HOST ?? '127.0.0.1', (error) => {
+  if (error) {
+    console.error(`Cannot listen on port ${port}, set PORT to another one: ${error.message}`)
+    process.exit(1)
+  }
   const url = `http://127.0.0.1:${server.address().port}`
   console.log(`Express listens on ${url}. Try, with what each line answers:
 

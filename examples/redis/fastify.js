@@ -14,7 +14,13 @@ await app.register(rateLimit, { name: 'api', limit: 6, window: '1h', key: 'heade
 app.get('/', async (request) => `hello, by ${request.rateLimit.source}\n`)
 app.get('/health', { limit: false }, async () => ({ redis: store.isAvailable }))
 
-await app.listen({ port: Number(process.env.PORT ?? 3001), host: process.env.HOST ?? '127.0.0.1' })
+const port = process.env.PORT ?? 3001
+try {
+  await app.listen({ port: Number(port), host: process.env.HOST ?? '127.0.0.1' })
+} catch (error) {
+  console.error(`Cannot listen on port ${port}, set PORT to another one: ${error.message}`)
+  process.exit(1)
+}
 const url = `http://127.0.0.1:${app.server.address().port}`
 console.log(`Fastify listens on ${url}. Try, after the lines of the Express server:
 

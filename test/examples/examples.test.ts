@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -31,5 +33,52 @@ describe.each([
       server.kill()
     }
     expect(await text(server.stderr!)).toBe('')
+  })
+})
+
+describe.each(['express', 'fastify', 'threads', 'redis/express', 'redis/fastify'])(
+  'examples/%s.js',
+  (name) => {
+    it('says how to choose another port where its own is taken', { timeout }, async () => {
+      const other = createServer().listen(0, '127.0.0.1')
+      await once(other, 'listening')
+      const { port } = other.address() as AddressInfo
+      try {
+        const server = start(folder, name, { PORT: String(port) })
+        const said = text(server.stderr!)
+        const [code] = await once(server, 'exit')
+        expect(code).toBe(1)
+        expect(await said).toMatch(`Cannot listen on port ${port}, set PORT to another one: `)
+        expect((await said).trim().split('\n')).toHaveLength(1)
+      } finally {
+        other.close()
+      }
+    })
+  }
+)
+
+describe.each(['express', 'fastify'])('examples/%s.js', (name) => {
+  it('stands any request', { timeout }, async () => {
+    const server = start(folder, name)
+    try {
+      const [line] = await printedLines(server)
+      const url = /http[^ ]+(?=\/)/.exec(line!)![0]
+      const words = ['', 'constructor', '__proto__', 'toString', 'Bearer __proto__', 'a'.repeat(5000)]
+      const statuses = new Set<number>()
+      for (const path of ['/', '/login', '/reports', '/uploads', '/health', '/%ZZ', '/constructor'])
+        for (const method of ['GET', 'POST'])
+          for (const word of words) {
+            const headers = {
+              authorization: word,
+              'x-api-key': word,
+              'x-plan': word,
+              'x-forwarded-for': word
+            }
+            statuses.add((await fetch(url + path, { method, headers })).status)
+          }
+      expect([...statuses].filter((status) => status >= 500)).toEqual([])
+    } finally {
+      server.kill()
+    }
   })
 })

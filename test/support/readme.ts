@@ -103,8 +103,8 @@ export function runNest(name: string, platform: string, requests: readonly strin
     const app = await NestFactory.create(AppModule, adapter, { logger: false })
     await app.listen(0, '127.0.0.1')
     const url = await app.getUrl()
-    const send = (method) => async (path, headers = {}) => {
-      const response = await fetch(url + path, { method, headers })
+    const send = (method) => async (path, headers = {}, body = undefined) => {
+      const response = await fetch(url + path, { method, headers, body })
       return [response.status, response.headers.get('ratelimit-limit')]
     }
     const get = send('GET')

@@ -10,6 +10,12 @@ declare module 'headgate/nest' {
   }
 }
 
+/** The account that is tried. A body may be anything, or missing. */
+function accountOf({ body }: Request): string {
+  const account: unknown = body?.account
+  return typeof account === 'string' && account !== '' ? account : 'nobody'
+}
+
 export function limits(config: ConfigService): RateLimitModuleOptions<Request> {
   return {
     // Everybody, by address, but for the office.
@@ -22,7 +28,7 @@ export function limits(config: ConfigService): RateLimitModuleOptions<Request> {
         limit: 2,
         window: '15m',
         strategy: 'sliding-log',
-        key: ({ body }) => String(body?.account || 'nobody'),
+        key: accountOf,
         countOnly: 'failures'
       },
       // After the guards, so that only keys that exist are counted.

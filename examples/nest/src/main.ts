@@ -10,7 +10,13 @@ const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger
 app.set('trust proxy', 'loopback')
 app.useWebSocketAdapter(new WsAdapter(app))
 app.enableShutdownHooks()
-await app.listen(app.get(ConfigService).get('PORT', 3000), '127.0.0.1')
+const port = app.get(ConfigService).get('PORT', 3000)
+try {
+  await app.listen(port, '127.0.0.1')
+} catch (error) {
+  console.error(`Cannot listen on port ${port}, set PORT to another one: ${(error as Error).message}`)
+  process.exit(1)
+}
 
 const tokens = app.get(Tokens)
 const ada = `-H 'Authorization: Bearer ${tokens.sign({ id: 'ada' })}'`
