@@ -22,8 +22,9 @@ export class ContextGate {
   readonly usesUser: boolean
   readonly #gate: Gate<object, object>
   readonly #messages: Host<Message, Message>
-  /** The contexts of messages that were met: a guard may stand on a class and on its method. */
+  /** The contexts that were met, but for those of requests that leave a record: several guards may lead to one gate. */
   readonly #met = new WeakSet<ExecutionContext>()
+  readonly #skips: boolean
 
   constructor(plan: GatePlan<never, never>, messages: Host<Message, Message>) {
     this.#gate = new Gate(plan as GatePlan<object, object>)
@@ -33,6 +34,7 @@ export class ContextGate {
       (request) => (request instanceof Message ? (messages as Host<object, never>) : hostOfRequest(request))
     )
     this.usesUser = this.#gate.usesUser
+    this.#skips = plan.skip !== null
   }
 
   /**
@@ -41,9 +43,13 @@ export class ContextGate {
    */
   admit(context: ExecutionContext): true | Promise<true> {
     const type: string = context.getType()
-    if (isHttp(context)) return this.admitRequest(context.getArgByIndex(0), context.getArgByIndex(1))
-    if (this.#met.has(context)) return true
-    this.#met.add(context)
+    const isRequest = isHttp(context)
+    // A request that is skipped leaves no record.
+    if (!isRequest || this.#skips) {
+      if (this.#met.has(context)) return true
+      this.#met.add(context)
+    }
+    if (isRequest) return this.admitRequest(context.getArgByIndex(0), context.getArgByIndex(1))
     const call = type === 'graphql' ? resolverCall(context.getArgByIndex(2)) : null
     if (call === null) return this.#admitMessage(type, new Message(context))
     return pass(this.#gate, graphqlHost(call.request), call.request, call, refuseCall)

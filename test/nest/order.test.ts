@@ -40,6 +40,47 @@ describe.each(platforms)('on %s, the order', (platform) => {
     expect(seen).toEqual([401, 401, 401, 429, 429])
   })
 
+  it('asks `skip`, and every other function of the options, once for a request', async () => {
+    const asked: string[] = []
+    const ask =
+      <T>(what: string, answer: T) =>
+      () => {
+        asked.push(what)
+        return answer
+      }
+    const guard = limitGuard({ limit: 5, ...minute, skip: ask('skip', true) })
+    @Controller()
+    @Limit({ limit: 5, ...minute })
+    class Pages {
+      @Get('class') byClass() {}
+      @Get('method') @Limit({ limit: 5 }) byMethod() {}
+      @Get('late') @Limit({ limit: 5, stage: 'interceptor' }) late() {}
+      @Get('async') @Limit({ skip: async () => ask('skip', true)() }) async() {}
+      @Get('policy') @Limit('login') policy() {}
+      @Get('guards') @UseGuards(RateLimitGuard, guard, RateLimitGuard, guard) guards() {}
+      @Get('not') @Limit({ skip: ask('skip', false), key: ask('key', 'k'), cost: ask('cost', 1) }) not() {}
+    }
+    const { statuses } = await start(platform, {
+      options: {
+        limit: 5,
+        ...minute,
+        skip: ask('skip', true),
+        policies: { login: { limit: 5, ...minute } }
+      },
+      controllers: [Pages]
+    })
+    const askedFor = async (path: string) => {
+      asked.length = 0
+      expect(await statuses(path)).toEqual([path === '/nope' ? 404 : 200])
+      return asked.join()
+    }
+    for (const path of ['class', 'method', 'late', 'async', 'policy', 'nope'])
+      expect([path, await askedFor(`/${path}`)]).toEqual([path, 'skip'])
+    // A limit of the module and one of the guard.
+    expect(await askedFor('/guards')).toBe('skip,skip')
+    expect(await askedFor('/not')).toBe('skip,key,cost')
+  })
+
   it('has limits before guards of the application too, whatever the order of modules', async () => {
     @Controller()
     class Pages {
