@@ -8,6 +8,7 @@ import type { KeySpec } from '../http/key.js'
 import type { GateSettings } from '../http/options.js'
 import type { RuleOptions } from '../http/rules.js'
 import { type DecoratorContext, type Mark, type Said, write } from './marks.js'
+import { leaveGuard } from './nest.js'
 
 /** What functions in the options of `@Limit` receive unless they declare a framework's own request type. */
 export interface LimitedRequest {
@@ -65,7 +66,13 @@ export interface LimitFactory<Name extends string, Extra = unknown, Default = Li
  * }
  * @throws HeadgateError for what can be no limit, and for targets that can be no handler
  */
-export const Limit: LimitFactory<string> = limitFactory((mark) => mark)
+export const Limit: LimitFactory<string> = limitFactory(
+  (mark) => (target: unknown, name?: unknown, descriptor?: unknown) => {
+    mark(target as object, name as string, descriptor as object)
+    // Nest has no decorators of the standard.
+    if (typeof name !== 'object') leaveGuard(target, name, descriptor)
+  }
+)
 
 /** Makes a `@Limit` whose decorators also do what `extend` adds to them. */
 export function limitFactory<Factory>(extend: (mark: LimitDecorator) => LimitDecorator): Factory {

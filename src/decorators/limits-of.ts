@@ -4,6 +4,7 @@ import { inherit, isLimitOption } from '../core/policy-or-limits.js'
 import { type GateOptions, gateSettings } from '../http/options.js'
 import type { LimitedRequest } from './limit.js'
 import { type Class, classMark, type Mark, methodMark, methodsOf, type Said } from './marks.js'
+import { noteReader } from './nest.js'
 
 /** How a method is limited: by these options, by the policy of this name, or not at all. */
 export type MethodLimit = GateOptions<LimitedRequest, unknown> | string | false
@@ -37,6 +38,7 @@ export function limitsOf<T, Made>(
 ): { readonly [Name in MethodOf<T>]: Made[] }
 export function limitsOf(target: Class | object, make?: (limit: never) => unknown): object {
   const owner = classOf(target)
+  noteReader(owner)
   const made = new Map<unknown, unknown[]>([[false, []]])
   const listOf = (limit: unknown = false) => {
     const list = made.get(limit) ?? [make!(limit as never)]

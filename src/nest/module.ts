@@ -11,6 +11,7 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig, HttpAdapterHost, ModuleRef, ModulesContainer, Reflector } from '@nestjs/core'
 import { HeadgateError } from '../core/errors.js'
+import { moduleToken } from '../decorators/nest.js'
 import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
 import { limitApplication } from './application.js'
 import { RateLimitGuard } from './guard.js'
@@ -131,9 +132,10 @@ Module({
     },
     { provide: limitsToken, useExisting: HandlerLimits },
     RateLimitGuard,
-    RateLimitService
+    RateLimitService,
+    { provide: moduleToken, useValue: true }
   ],
-  exports: [HandlerLimits, limitsToken, RateLimitGuard, RateLimitService]
+  exports: [HandlerLimits, limitsToken, RateLimitGuard, RateLimitService, moduleToken]
 })(RateLimitModule)
 Inject(ModuleRef)(RateLimitModule, undefined, 0)
 Inject(HttpAdapterHost)(RateLimitModule, undefined, 1)

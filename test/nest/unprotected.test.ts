@@ -13,12 +13,23 @@ import {
   UseGuards
 } from '@nestjs/common'
 import { ExternalContextCreator, REQUEST } from '@nestjs/core'
+import { MessagePattern } from '@nestjs/microservices'
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
 import { describe, expect, it } from 'vitest'
+import { limitsOf, Limit as PlainLimit } from '../../src/index.js'
 import { Limit, limitGuard, RateLimitException, RateLimitModule } from '../../src/nest/index.js'
 import { create, nestApps, platforms, times } from './app.js'
 
 const one = { limit: 1, window: '1m', now: () => 0 } as const
+
+/** Puts another constructor in the place of a class. */
+function replaced(target: new () => object) {
+  function Other() {
+    return Reflect.construct(target, [], target)
+  }
+  Other.prototype = target.prototype
+  return Other as never
+}
 
 @Controller()
 class Pages {
@@ -78,6 +89,80 @@ describe('what would leave handlers unprotected', () => {
     })
   })
 
+  it.each([
+    [
+      'a method of a controller',
+      () => {
+        @Controller()
+        class Marked {
+          @Get() @PlainLimit(one) page() {}
+        }
+        return { controllers: [Marked] }
+      }
+    ],
+    [
+      'a controller',
+      () => {
+        @PlainLimit(one)
+        @Controller()
+        class Marked {
+          @Get() page() {}
+        }
+        return { controllers: [Marked] }
+      }
+    ],
+    [
+      'a controller that another decorator has replaced',
+      () => {
+        @Controller()
+        @replaced
+        @PlainLimit(one)
+        class Marked {
+          @Get() page() {}
+        }
+        return { controllers: [Marked] }
+      }
+    ],
+    [
+      'a gateway',
+      () => {
+        @WebSocketGateway()
+        class Marked {
+          @SubscribeMessage('say') @PlainLimit(one) say() {}
+        }
+        return { providers: [Marked] }
+      }
+    ],
+    [
+      'a handler of messages',
+      () => {
+        @Controller()
+        class Marked {
+          @PlainLimit(one) @MessagePattern('sum') sum() {}
+        }
+        return { controllers: [Marked] }
+      }
+    ]
+  ])('fails the start: the mark of plain classes without the module, on %s', async (_what, spec) => {
+    expect(await failure(spec())).toEqual({
+      code: 'HEADGATE_MISUSE',
+      message: expect.stringMatching(/handlers of Marked.*import `Limit` from `headgate\/nest`/)
+    })
+  })
+
+  it('the mark of plain classes is no concern of Nest where something else reads it', async () => {
+    @Injectable()
+    class Jobs {
+      @PlainLimit(one) work() {}
+    }
+    @Controller()
+    class Own {
+      @Get() @PlainLimit(one) page() {}
+    }
+    limitsOf(Own)
+    expect(await failure({ controllers: [Own], providers: [Jobs] })).toBeUndefined()
+  })
+
   it('fails the start: a method that is skipped and limited', async () => {
     @Controller()
     class Both {
@@ -124,13 +209,6 @@ describe.each(platforms)('on %s', (platform) => {
   })
 
   it('a class keeps its limit where a decorator puts another constructor in its place', async () => {
-    const replaced = (target: new () => object) => {
-      function Other() {
-        return Reflect.construct(target, [], target)
-      }
-      Other.prototype = target.prototype
-      return Other as never
-    }
     @Controller()
     @replaced
     @Limit({ limit: 1 })
