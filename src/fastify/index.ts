@@ -1,3 +1,4 @@
+import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { HeadgateError } from '../core/errors.js'
 import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
@@ -57,7 +58,10 @@ async function plugin(app: Scoped, options: RateLimitPluginOptions): Promise<voi
  * await app.register(rateLimit, { limit: 100, window: '1m' })
  * app.get('/export', { limit: { limit: 5, window: '1m', key: 'user' } }, handler)
  */
-export const rateLimit = fp(plugin, { fastify: '5.x', name: 'headgate' })
+export const rateLimit: FastifyPluginAsync<RateLimitPluginOptions> = fp(plugin, {
+  fastify: '5.x',
+  name: 'headgate'
+})
 
 export default rateLimit
 export { HeadgateError } from '../core/errors.js'
