@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import rateLimit, { type RateLimitPluginOptions } from '../../src/fastify/index.js'
+import { guard } from '../../src/index.js'
 import { memoryStore } from '../../src/memory/store.js'
 import { start } from '../http/behaviour/harness.js'
 
@@ -210,6 +211,63 @@ describe('when the plugin is registered', () => {
       app.get('/', handler)
       expect(await told(app, '/', '/')).toEqual(['200/0', '429/0'])
     }
+  })
+})
+
+describe('what is made before the plugin has loaded', () => {
+  it('`app.limit` is not there yet: to call it is an error at once', () => {
+    const app = Fastify()
+    app.register(rateLimit, of(9))
+    expect(() => app.get('/', { onRequest: app.limit(of(1)) }, handler)).toThrowError(TypeError)
+  })
+
+  it('in `after`, and in what is registered behind it, `app.limit` is there', async () => {
+    const app = Fastify()
+    app.register(rateLimit, of(9))
+    app.after(() => void app.get('/after', { onRequest: app.limit(of(1)) }, handler))
+    app.register(async (child) => void child.get('/child', { onRequest: child.limit(of(1)) }, handler))
+    expect((await told(app, '/after', '/after', '/child', '/child')).map((text) => text.slice(0, 3))).toEqual(
+      ['200', '429', '200', '429']
+    )
+  })
+
+  it('a hook of `app.limit` may be a route’s, whose plugin’s limit holds too', async () => {
+    const app = Fastify()
+    await app.register(rateLimit, of(3))
+    const hook = app.limit(of(2))
+    app.get('/', { onRequest: hook }, handler)
+    app.get('/other', handler)
+    expect(await told(app, '/', '/', '/', '/other')).toEqual(['200/1', '200/0', '429/0', '429/0'])
+  })
+
+  it('hooks of `guard.limit` limit routes of any order, with the plugin’s limit, in both', async () => {
+    const app = Fastify()
+    const hook = guard.limit('ip', 2, '1d')
+    app.get('/before', { onRequest: hook }, handler)
+    app.register(rateLimit, of(9))
+    app.get('/after', { onRequest: hook }, handler)
+    expect((await told(app, '/before', '/after', '/after')).map((text) => text.slice(0, 3))).toEqual([
+      '200',
+      '200',
+      '429'
+    ])
+  })
+
+  it('a policy that a scope names by `limit` may come with a registration around it, by `app.limit` it may not', async () => {
+    const app = Fastify()
+    let error: unknown
+    app.register(async (child) => {
+      await child.register(rateLimit)
+      child.get('/', { limit: 'login' }, handler)
+      try {
+        child.limit('login')
+      } catch (thrown) {
+        error = thrown
+      }
+    })
+    app.register(rateLimit, { policies: { login: of(1) } })
+    expect(await told(app, '/', '/')).toEqual(['200/0', '429/0'])
+    expect(error).toMatchObject({ code: 'HEADGATE_UNKNOWN_POLICY' })
   })
 })
 
