@@ -33,7 +33,7 @@ it('copies are copies', () => {
   expect(new Set([first, second, third]).size).toBe(3)
 })
 
-describe('copies of the package in one process', () => {
+describe('PKG-07: copies of the package in one process', () => {
   it.each([1, 2, 3])('each limits servers of its own, number %i', async (number) => {
     const plugin = [first, second, third][number - 1]!
     const app = Fastify()

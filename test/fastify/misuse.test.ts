@@ -55,7 +55,7 @@ describe('a limit that nothing would read', () => {
   )
 })
 
-describe('what is no limit of ours', () => {
+describe('FST-15: what is no limit of ours', () => {
   const others: readonly object[] = [
     { config: { limit: 50 } },
     { config: { limit: '50' } },

@@ -83,7 +83,7 @@ const ways: readonly (readonly [
   ]
 ]
 
-describe.each(ways)('a registration %s', (_way, nest) => {
+describe.each(ways)('FST-13: a registration %s', (_way, nest) => {
   /** A server with a route of the inner scope, `/in/`, and one of the outer, `/out`. */
   async function served(
     outer: RateLimitPluginOptions,

@@ -84,7 +84,7 @@ const orders: readonly (readonly [
   ]
 ]
 
-describe.each(orders)('an onRoute hook %s', (_order, arrange) => {
+describe.each(orders)('FST-14: an onRoute hook %s', (_order, arrange) => {
   async function served(
     change: (route: RouteOptions) => void,
     options: object = {}
