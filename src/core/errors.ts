@@ -22,7 +22,7 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes
 
 /** Marks the errors of every copy of headgate in a process: one may be imported and another required. */
-const mark = Symbol.for('headgate.error')
+const mark = Symbol.for('headgate.error/1')
 
 /**
  * An error of headgate. `code` is stable across versions, the message is not. `instanceof` is true for the errors of other

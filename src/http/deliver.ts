@@ -1,5 +1,7 @@
+import { whenEnded } from './endings.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
+import { isOfOtherAnswer } from './other-answer.js'
 import { type DenialResponse, type Outcome, passed } from './outcome.js'
 import { asError, isPromiseLike } from './promise.js'
 
@@ -82,11 +84,18 @@ export async function admits<Req, Res>(
 /** Lets a request go on after so many ms, unless its client leaves before. */
 export function hold<Res>(host: Host<never, Res>, response: Res, forMs: number, next: () => void): void {
   if (host.isClosed(response)) return
-  const timer = setTimeout(next, Math.min(forMs, longestHold))
-  host.onClose(response, () => clearTimeout(timer))
+  const goOn = () => {
+    stopWaiting()
+    next()
+  }
+  const timer = setTimeout(goOn, Math.min(forMs, longestHold))
+  const stopWaiting = whenEnded(host, response, () => clearTimeout(timer))
 }
 
-/** Sends a denial, unless somebody has answered. Of a response that has begun nothing more is sent. */
+/**
+ * Sends a denial, unless somebody has answered. Of a response that has begun nothing more is sent.
+ * @throws the error that is to answer, for the framework's handler of errors
+ */
 export function sendDenial<Res>(host: Host<never, Res>, response: Res, denial: DenialResponse): void {
   if (host.hasAnswered(response)) return
   if (host.isOnWire(response)) {
@@ -101,18 +110,22 @@ export function sendDenial<Res>(host: Host<never, Res>, response: Res, denial: D
 export function setHead<Res>(
   host: Host<never, Res>,
   response: Res,
-  { status, names, values, removed }: Omit<DenialResponse, 'body'>
+  { status, names, values, isFresh }: Omit<DenialResponse, 'body'>
 ): void {
   if (host.isOnWire(response)) return
   host.setStatus(response, status)
   host.setHeaders(response, names, values)
-  // Only what is there: Node would send no length of its own once that is removed.
-  for (const name of removed)
-    if (host.getHeader(response, name) !== undefined) host.removeHeader(response, name)
+  if (isFresh)
+    for (const name of host.headerNames(response))
+      if (isOfOtherAnswer(host, name)) host.removeHeader(response, name)
 }
 
-/** Ends a response whose status and header fields are set. */
+/**
+ * Ends a response whose status and header fields are set.
+ * @throws the error that is to answer
+ */
 export function sendBody<Res>(host: Host<never, Res>, response: Res, { body }: DenialResponse): void {
+  if (body.kind === 'error') throw body.error
   if (body.kind === 'value') host.sendValue(response, body.value)
   else host.send(response, body.content)
 }

@@ -5,12 +5,9 @@ import { type Quota, retryAfterSeconds } from './headers/index.js'
 import { type Host, isOpen } from './host.js'
 import type { GatePlan } from './options.js'
 import { answered, type Outcome, type ResponseBody } from './outcome.js'
-import { isPromiseLike } from './promise.js'
+import { isError, isPromiseLike } from './promise.js'
 import { type DeniedFields, type QuotaFields, quotas, unstored } from './quota-fields.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
-
-/** Fields that earlier middleware may have set for a body that is not sent now. */
-const removed = ['Expires', 'Content-Length', 'Content-Encoding'] as const
 
 const nothing: readonly string[] = []
 
@@ -45,7 +42,7 @@ export class DenialMaker<Req, Res> {
     const { onLimited, message } = this.#plan
     if (record.source === 'deny') {
       const body = bodyOf(host, request, { status: 503, kind: 'capacity', tiers: quotas(record) })
-      return { kind: 'denied', response: { status: 503, ...head, removed, body }, rateLimit: record }
+      return { kind: 'denied', response: { status: 503, ...head, isFresh: true, body }, rateLimit: record }
     }
     // Somebody has begun to answer: what else could be said is not sent.
     if (!isOpen(host, response)) return this.#told(denied, head, null)
@@ -59,24 +56,33 @@ export class DenialMaker<Req, Res> {
   /** The refusal of an address of the deny list. */
   forbid(host: Host<Req, Res>, request: Req): Outcome {
     const body = bodyOf(host, request, { status: 403, kind: 'abuse', tiers: [], message: 'Forbidden' })
-    return { kind: 'denied', response: { status: 403, ...unstored, removed, body }, rateLimit: undefined }
+    return {
+      kind: 'denied',
+      response: { status: 403, ...unstored, isFresh: true, body },
+      rateLimit: undefined
+    }
   }
 
   /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
   #handOver(denied: Case<Req, Res>, head: DeniedFields): Outcome | PromiseLike<Outcome> {
     const { host, request, response, record } = denied
     const before = host.status(response)
+    setHead(host, response, { status: this.#plan.statusCode, ...head, isFresh: true })
+    const watch = host.watchAnswer(response)
+    const hasAnswered = () => watch?.hasBegun() === true || !isOpen(host, response)
     const failed = (error: unknown): never => {
-      if (isOpen(host, response)) host.setStatus(response, before)
+      watch?.stop()
+      if (!hasAnswered()) host.setStatus(response, before)
       throw error
     }
-    setHead(host, response, { status: this.#plan.statusCode, ...head, removed })
+    const take = (value: unknown) => {
+      watch?.stop()
+      return hasAnswered() || value === response ? answered : this.#take(denied, value)
+    }
     try {
       const value = this.#plan.onLimited!(request, response, record)
-      if (!isPromiseLike(value) || value === response) return this.#take(denied, value)
-      return Promise.resolve(value)
-        .then((late) => this.#take(denied, late))
-        .catch(failed)
+      if (!isPromiseLike(value) || value === response) return take(value)
+      return Promise.resolve(value).then(take).catch(failed)
     } catch (error) {
       return failed(error)
     }
@@ -84,12 +90,15 @@ export class DenialMaker<Req, Res> {
 
   /** Goes on with what `onLimited` returned. */
   #take(denied: Case<Req, Res>, value: unknown): Outcome | PromiseLike<Outcome> {
-    const { host, response, record } = denied
-    if (!isOpen(host, response) || value === response) return answered
     if (value === undefined) return this.#ask(denied)
+    const { host, response, record } = denied
     // Status and fields are as `onLimited` left them.
-    const head = { status: host.status(response), names: nothing, values: nothing, removed: nothing }
-    return { kind: 'denied', response: { ...head, body: { kind: 'value', value } }, rateLimit: record }
+    const status = host.status(response)
+    const head = { status, names: nothing, values: nothing, isFresh: false }
+    const body: ResponseBody = isError(value)
+      ? { kind: 'error', error: withStatus(value, status) }
+      : { kind: 'value', value }
+    return { kind: 'denied', response: { ...head, body }, rateLimit: record }
   }
 
   /** The built-in answer with what `message` says, on a response that has the fields of the quota already. */
@@ -101,13 +110,14 @@ export class DenialMaker<Req, Res> {
   }
 
   /** The built-in answer. */
-  #told({ host, request, record, isBlocked }: Case<Req, Res>, head: DeniedFields, text: unknown): Outcome {
+  #told(denied: Case<Req, Res>, head: DeniedFields, text: unknown): Outcome {
+    const { host, request, record, isBlocked } = denied
     if (text !== null && typeof text !== 'string')
       throw badOption('message', text, 'its function must return a text')
     const status = this.#plan.statusCode
     const kind = isBlocked ? 'abuse' : 'quota'
     const body = bodyOf(host, request, { status, kind, tiers: record.tiers, message: text })
-    return { kind: 'denied', response: { status, ...head, removed, body }, rateLimit: record }
+    return { kind: 'denied', response: { status, ...head, isFresh: true, body }, rateLimit: record }
   }
 }
 
@@ -136,6 +146,19 @@ function bodyOf<Req>(
   return {
     kind: 'denial',
     denial,
-    content: denialBody(typeof accept === 'string' ? accept : undefined, denial)
+    content: denialBody(typeof accept === 'string' ? accept : undefined, denial, host.denialForm)
   }
+}
+
+/** The error with the status of the denial, as `createError(429, error)` of http-errors has it; its own comes first. */
+function withStatus(error: Error, status: number): Error {
+  const known = error as { readonly status?: unknown; readonly statusCode?: unknown }
+  if (isErrorStatus(known.statusCode) || isErrorStatus(known.status)) return error
+  const own = { status, statusCode: status, expose: status < 500 }
+  const target = Object.isExtensible(error) ? error : new Error(error.message, { cause: error })
+  return Object.assign(target, own)
+}
+
+function isErrorStatus(status: unknown): boolean {
+  return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
 }

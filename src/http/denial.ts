@@ -69,11 +69,15 @@ const ACCEPT_READ = 1024
 
 /**
  * The body of a denied request in the form that Accept prefers among text, JSON and RFC 9457 problem details
- * (draft-11 §5). Text without preference; problem details only where they are asked for by name, and then
- * before anything of equal weight. Where nothing is acceptable, text (RFC 9110 §12.5.1 allows it).
+ * (draft-11 §5). `usual` without preference; problem details only where they are asked for by name, and then
+ * before anything of equal weight. Where nothing is acceptable, `usual` (RFC 9110 §12.5.1 allows it).
  */
-export function denialBody(accept: string | undefined, denial: Denial): DenialBody {
-  const format = preferredFormat(accept)
+export function denialBody(
+  accept: string | undefined,
+  denial: Denial,
+  usual: 'text' | 'json' = 'text'
+): DenialBody {
+  const format = preferredFormat(accept, usual)
   return { contentType: CONTENT_TYPES[format], body: bodyOf(format, denial) }
 }
 
@@ -134,10 +138,10 @@ const UNLISTED = 1e-9
 
 const Q_VALUE = /^[01](?:\.\d*)?$/
 
-function preferredFormat(accept: string | undefined): Format {
-  if (accept === undefined || accept === '*/*') return 'text'
+function preferredFormat(accept: string | undefined, usual: Format): Format {
+  if (accept === undefined || accept === '*/*') return usual
   const weights = weigh(accept)
-  let best: Format = 'text'
+  let best = usual
   for (const format of FORMATS) if (isPreferred(format, best, weights)) best = format
   return best
 }

@@ -1,16 +1,18 @@
 import { decisionOf } from '../core/decision.js'
+import { badOption } from '../core/options.js'
 import type { Verdict } from '../core/verdict.js'
 import { warn } from '../core/warn.js'
 import { addressKey } from './address.js'
 import type { HandParts } from './by-hand.js'
 import { type Client, clientOf, nobody, peerOf } from './client-address.js'
+import { CountOnly } from './count-only.js'
 import { DenialMaker } from './denial-maker.js'
 import type { Host } from './host.js'
 import { type KeyReader, keyReader } from './key.js'
 import { preflightKey } from './key-text.js'
 import type { GatePlan } from './options.js'
-import { type Outcome, passed } from './outcome.js'
-import { answersPreflight, isPreflight } from './preflight.js'
+import { answered, type Outcome, passed } from './outcome.js'
+import { isPreflight } from './preflight.js'
 import { asError, gather, isPromiseLike } from './promise.js'
 import { QuotaFields } from './quota-fields.js'
 import { keepRecord, recordOf } from './records.js'
@@ -36,7 +38,10 @@ export class Gate<Req, Res> implements Recorder {
   readonly #usesAddress: boolean
   readonly #watch = new ProxyWatch()
   readonly #users: UserWatch | null
-  readonly #warned = new Set<string>()
+  readonly #countOnly: CountOnly<Req, Res>
+  /** Requests that something is awaited for; null as long as nothing ever was. */
+  #underWay: WeakMap<object, PromiseLike<Outcome>> | null = null
+  #hasWarned = false
 
   constructor(plan: GatePlan<Req, Res>) {
     this.#plan = plan
@@ -46,6 +51,7 @@ export class Gate<Req, Res> implements Recorder {
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
+    this.#countOnly = new CountOnly(plan.counts, plan.abortedStatus)
     this.#usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
     this.#users = this.usesUser ? new UserWatch() : null
   }
@@ -55,7 +61,19 @@ export class Gate<Req, Res> implements Recorder {
    * @throws what the user's functions throw
    */
   enter(host: Host<Req, Res>, request: Req, response: Res): Outcome | PromiseLike<Outcome> {
-    if (host.hasManyCalls !== true && this.#hasHandled(host, request)) return passed
+    if (host.hasManyCalls === true) return this.#begin(host, request, response)
+    if (this.#hasHandled(host, request)) return passed
+    const underWay = this.#underWay?.get(request as object)
+    if (underWay !== undefined) return Promise.resolve(underWay).then(withFirst)
+    const outcome = this.#begin(host, request, response)
+    if (isPromiseLike<Outcome>(outcome)) {
+      this.#underWay ??= new WeakMap()
+      this.#underWay.set(request as object, outcome)
+    }
+    return outcome
+  }
+
+  #begin(host: Host<Req, Res>, request: Req, response: Res): Outcome | PromiseLike<Outcome> {
     // Read first: a client that leaves while something is awaited takes its address along.
     const client =
       this.#usesAddress || host.method(request) === 'OPTIONS' ? this.#clientOf(host, request) : nobody
@@ -64,9 +82,9 @@ export class Gate<Req, Res> implements Recorder {
     const skips = skip(request)
     if (isPromiseLike(skips))
       return Promise.resolve(skips).then((late) =>
-        late ? passed : this.#admit(host, request, response, client)
+        isSkipped(late) ? passed : this.#admit(host, request, response, client)
       )
-    return skips ? passed : this.#admit(host, request, response, client)
+    return isSkipped(skips) ? passed : this.#admit(host, request, response, client)
   }
 
   /** What its limiter by hand is made of: see `limiterBehind`. */
@@ -165,57 +183,27 @@ export class Gate<Req, Res> implements Recorder {
     if (this.isShadow) this.#report(request, record)
     else if (decision.allowed && kind === 'request') this.#fields.set(host, response, record)
     if (decision.allowed && (this.#plan.counts !== null || kind === 'preflight'))
-      this.#refundLater(asked, record)
+      this.#countOnly.watch(asked, record)
     if (this.isShadow) return passed
     if (!decision.allowed) return this.#denials.deny(asked, record, isBlocked)
     const { delayMs = 0 } = decision
     return delayMs === 0 ? passed : { kind: 'held', forMs: delayMs }
   }
 
-  #warnOnce(code: string, message: string): void {
-    if (this.#warned.has(code)) return
-    this.#warned.add(code)
-    warn(code, message)
-  }
-
   /** Tells the shadow listener. Its failure must not become the request's: nothing is enforced. */
   #report(request: Req, record: RequestRateLimit): void {
     if (record.allowed || this.#plan.onShadow === null) return
-    const failed = (error: unknown) =>
-      this.#warnOnce('HEADGATE_SHADOW_FAILED', `\`shadow\` failed: ${asError(error).message}`)
+    const failed = (error: unknown) => {
+      if (this.#hasWarned) return
+      this.#hasWarned = true
+      warn('HEADGATE_SHADOW_FAILED', `\`shadow\` failed: ${asError(error).message}`)
+    }
     try {
       const told: unknown = this.#plan.onShadow(request, record)
-      if (isPromiseLike(told)) told.then(undefined, failed)
+      if (isPromiseLike(told)) Promise.resolve(told).catch(failed)
     } catch (error) {
       failed(error)
     }
-  }
-
-  #refundLater(asked: Asked<Req, Res>, record: RequestRateLimit): void {
-    const { host, response } = asked
-    const refund = (counts: unknown) => (counts ? undefined : record.refund())
-    const failed = (error: unknown) =>
-      this.#warnOnce(
-        'HEADGATE_COUNT_FAILED',
-        `\`countOnly\` failed, so the request stays counted: ${asError(error).message}`
-      )
-    host.onFinish(response, (status) => {
-      try {
-        const counts = this.#counts(asked, status)
-        const refunded: unknown = isPromiseLike(counts)
-          ? Promise.resolve(counts).then(refund)
-          : refund(counts)
-        if (isPromiseLike(refunded)) refunded.then(undefined, failed)
-      } catch (error) {
-        failed(error)
-      }
-    })
-  }
-
-  /** Whether a request that was admitted stays counted. A preflight that CORS middleware has answered does not. */
-  #counts({ host, request, response, kind }: Asked<Req, Res>, status: number): unknown {
-    if (kind === 'preflight' && answersPreflight(host, response, status)) return false
-    return this.#plan.counts === null || this.#plan.counts(request, response, status)
   }
 
   /** Where it has, `request.rateLimit` is that of the latest limiter again, whatever stood there meanwhile. */
@@ -243,4 +231,15 @@ export class Gate<Req, Res> implements Recorder {
     if (client.standing === 'unreadable' || client.address === 'unix') this.#watch.missAddress(client)
     return client
   }
+}
+
+/** Nothing but true skips: what is true by mistake, such as the text 'false', must not switch the limit off. */
+function isSkipped(answer: unknown): boolean {
+  if (!answer || answer === true) return answer === true
+  throw badOption('skip', answer, 'its function must return true or false')
+}
+
+/** What becomes of a request that enters once more while it is decided about: one denial answers it. */
+function withFirst(outcome: Outcome): Outcome {
+  return outcome.kind === 'denied' ? answered : outcome
 }

@@ -28,15 +28,25 @@ export interface Host<Req, Res> {
   readonly trustOption: string
   /** Puts it where users find it. It may replace another library's: ours is kept elsewhere as well. */
   setRecord(request: Req, record: RequestRateLimit): void
+  /** The names of all header fields that are set. */
+  headerNames(response: Res): readonly string[]
   getHeader(response: Res, name: string): string | undefined
   /** Sets those whose value is not empty, unless headers are on the wire. */
   setHeaders(response: Res, names: readonly string[], values: readonly string[]): void
   removeHeader(response: Res, name: string): void
+  /** What denials are where the request prefers no form: that of the framework's own errors. Text if left out. */
+  readonly denialForm?: 'text' | 'json'
   /** True once somebody has ended the response or has taken it over: nobody else is to answer. */
   hasAnswered(response: Res): boolean
+  /**
+   * Looks out for somebody who begins to answer without `hasAnswered` telling of it yet; null where nobody can, or
+   * nothing shows it.
+   */
+  watchAnswer(response: Res): AnswerWatch | null
   /** True once status and headers are on the wire: neither can change. */
   isOnWire(response: Res): boolean
   status(response: Res): number
+  /** Sets it as a default: a redirect or an error that is sent after all has a status of its own. */
   setStatus(response: Res, status: number): void
   /** Ends a response whose status and other headers are set. */
   send(response: Res, body: DenialBody): void
@@ -44,12 +54,20 @@ export interface Host<Req, Res> {
   sendValue(response: Res, value: unknown): void
   /** Ends a response whose headers are on the wire. */
   cutShort(response: Res): void
-  /** Calls back when the response was sent whole; not when the client went away before. */
-  onFinish(response: Res, finished: (status: number) => void): void
   /** True once the response ended or the client went away. */
   isClosed(response: Res): boolean
-  /** Calls back when the response ended or the client went away. */
-  onClose(response: Res, closed: () => void): void
+  /**
+   * Calls back when the response was sent whole (true), and when it ended otherwise or its client went away (false). Of
+   * several calls the first counts. It is asked once a response, whatever waits for the end.
+   */
+  onEnd(response: Res, ended: (isWhole: boolean) => void): void
+}
+
+/** What looks out for an answer. */
+export interface AnswerWatch {
+  /** True once somebody has begun to answer. */
+  hasBegun(): boolean
+  stop(): void
 }
 
 /** True while a request can still be answered. */

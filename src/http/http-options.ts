@@ -12,7 +12,10 @@ import type { PerRequest, RuleSource } from './rules.js'
 export interface HttpSettings<Req, Res> {
   /** Who is charged: `'ip'` (the default), `'user'`, `'header:NAME'`, a function, or a list of these. */
   readonly key?: KeySpec<Req> | undefined
-  /** Units that a request takes: a positive whole number, or a function of the request. 1 if left out. */
+  /**
+   * Units that a request takes: a positive whole number, or a function of the request. One that returns 0 charges nothing,
+   * and the request is admitted unless its key is blocked. 1 if left out.
+   */
   readonly cost?: PerRequest<Req, number> | undefined
   /** Returns true for requests that are neither counted nor limited. */
   readonly skip?: ((request: Req) => boolean | PromiseLike<boolean>) | undefined
@@ -27,9 +30,13 @@ export interface HttpSettings<Req, Res> {
   /**
    * Which requests count in the end. Every request is charged up front; one that does not count is refunded after its
    * response has been sent: `'failures'` counts status 400 and above, `'successes'` those below, a function decides.
-   * A request counts if its client disconnects before the response is complete.
    */
   readonly countOnly?: 'failures' | 'successes' | CountPredicate<Req, Res> | undefined
+  /**
+   * What a request is to `countOnly` whose client goes away before the response is complete: `'counted'` in any case (the
+   * default), a `'failure'`, as if by status 499, or a `'success'`, as if by 200.
+   */
+  readonly aborted?: 'counted' | 'failure' | 'success' | undefined
   /**
    * Decide and record, but never deny, hold back or send headers; a function is called for each request that would have
    * been denied.
@@ -71,6 +78,7 @@ export type ShadowListener<Req> = (request: Req, rateLimit: RequestRateLimit) =>
 export interface HttpTerms {
   readonly rules: Pick<RuleSource<never>, 'fixed'>
   readonly headers: Pick<HeaderPlan, 'lists'>
+  readonly countOnly: unknown
 }
 
 /**
@@ -90,6 +98,7 @@ export const httpOptions = {
     read: (option: string, value: unknown) => forwardedBy(option, value) ?? 'x-forwarded-for'
   },
   countOnly: { read: countsOf },
+  aborted: { read: abortedStatusOf, dependsOn: ['countOnly'] },
   shadow: {
     read: (option: string, value: unknown) => (isFunction(value) ? value : flag(option, value))
   },
@@ -148,6 +157,18 @@ function countsOf(option: string, value: unknown): AnyFunction | null {
   if (value === 'successes') return (_request: unknown, _response: unknown, status: number) => status < 400
   if (isFunction(value)) return value
   throw badOption(option, value, "give 'failures', 'successes' or a function")
+}
+
+const abortedAs = oneOf(['counted', 'failure', 'success'], "give 'counted', 'failure' or 'success'")
+
+/** The status that stands for one that the client did not wait for: 499 is nginx's for that. */
+const abortedStatuses = { counted: null, failure: 499, success: 200 } as const
+
+function abortedStatusOf(option: string, value: unknown, { countOnly }: HttpTerms): number | null {
+  const aborted = abortedAs(option, value) ?? 'counted'
+  if (value !== undefined && countOnly === undefined)
+    throw badOption(option, value, 'it says what aborted requests are to `countOnly`: give that too')
+  return abortedStatuses[aborted]
 }
 
 const forwardedBy = oneOf(

@@ -2,14 +2,16 @@ import { HeadgateError } from '../core/errors.js'
 import { badOption, shown } from '../core/options.js'
 import { addressKey, checkSubnet, defaultIPv6Subnet } from './address.js'
 import { fallbackKey, functionKey, joinedKey, valueKey } from './key-text.js'
-import { keyOfKnown, type PartKind, userText, type Who } from './known.js'
+import { isNumber, keyOfKnown, type PartKind, userText, type Who } from './known.js'
 import { gather, isPromiseLike } from './promise.js'
 
 /** Who is charged: a value, or something that a request tells. */
 export type KeySpec<Req> = 'ip' | 'user' | `header:${string}` | KeyFunction<Req> | readonly KeySpec<Req>[]
 
 /** A key of one's own: a non-empty text or a number, or a promise of one. */
-export type KeyFunction<Req> = (request: Req) => string | number | PromiseLike<string | number>
+export type KeyFunction<Req> = (
+  request: Req
+) => string | number | bigint | PromiseLike<string | number | bigint>
 
 /** What reads the header fields of requests. */
 export interface FieldReader<Req> {
@@ -97,7 +99,7 @@ function headerText(value: string | readonly string[] | undefined): string | und
   return text === undefined || text === '' ? undefined : text
 }
 
-/** `request.user` if it is a text or number, else its `id`, else its `sub`. */
+/** `request.user` if it is a text or a number, bigints among them, else its `id`, else its `sub`. */
 function userOf(request: unknown): string | undefined {
   const { user } = request as { user?: unknown }
   return user === undefined || user === null ? undefined : userText(user, 'request.user')
@@ -105,7 +107,7 @@ function userOf(request: unknown): string | undefined {
 
 function checked(value: unknown): string | Promise<string> {
   if (typeof value === 'string' && value !== '') return functionKey(value)
-  if (typeof value === 'number' && Number.isFinite(value)) return String(value)
+  if (isNumber(value)) return String(value)
   if (isPromiseLike(value)) return Promise.resolve(value).then(checked)
   throw new HeadgateError(
     'HEADGATE_BAD_KEY',

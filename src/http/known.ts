@@ -53,11 +53,16 @@ export function userText(user: unknown, option: string): string {
   const { id, sub } = user as { id?: unknown; sub?: unknown }
   const identity = typeof user === 'object' ? (id ?? sub) : user
   if (typeof identity === 'string' && identity !== '') return identity
-  if (typeof identity === 'number' && Number.isFinite(identity)) return String(identity)
+  if (isNumber(identity)) return String(identity)
   throw new HeadgateError(
     'HEADGATE_BAD_KEY',
     `\`${option}\` is ${shown(user)} without a usable \`id\` or \`sub\`: give \`key\` a function that names the user.`
   )
+}
+
+/** True for what a number of a user can be. */
+export function isNumber(value: unknown): value is number | bigint {
+  return typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
 }
 
 function isList(who: Who): who is readonly (Key | Known)[] {

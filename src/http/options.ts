@@ -32,6 +32,7 @@ export interface GatePlan<Req, Res> {
   readonly ipv6Subnet: number | false
   readonly forwarded: ForwardedSource
   readonly counts: CountPredicate<Req, Res> | null
+  readonly abortedStatus: number | null
   readonly isShadow: boolean
   readonly onShadow: ShadowListener<Req> | null
   readonly headers: HeaderPlan
@@ -57,7 +58,7 @@ export function gatePlan<Req, Res>(
   const headers = headerPlan(styles, { retryAfterFormat })
   const labelled = owner.label === undefined ? { ...owner, label: where } : owner
   const rules = ruleSource(written, options, labelled)
-  const read = readOptions(httpOptions, options, { rules, headers })
+  const read = readOptions(httpOptions, options, { rules, headers, countOnly: options.countOnly })
   const { shadow } = read
   if (read.cost === 1) warnOfIdleCounting(options, written.tiers, where)
   return {
@@ -70,6 +71,7 @@ export function gatePlan<Req, Res>(
     ipv6Subnet: read.ipv6Subnet,
     forwarded: read.forwarded,
     counts: read.countOnly as GatePlan<Req, Res>['counts'],
+    abortedStatus: read.aborted,
     isShadow: shadow !== false,
     onShadow: typeof shadow === 'function' ? (shadow as ShadowListener<Req>) : null,
     headers,

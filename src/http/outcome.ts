@@ -37,12 +37,19 @@ export interface DenialResponse {
   /** Fields to set: their names, and in the same order their values. One whose value is empty is left out. */
   readonly names: readonly string[]
   readonly values: readonly string[]
-  /** Fields to remove: earlier middleware may have set them for a body that is not sent now. */
-  readonly removed: readonly string[]
+  /**
+   * True where fields go that earlier middleware has set for another answer: `setHead` removes them. False where
+   * `onLimited` has set the head.
+   */
+  readonly isFresh: boolean
   readonly body: ResponseBody
 }
 
-/** What a denied request is told: the built-in answer, or the value that `onLimited` returned. */
+/**
+ * What a denied request is told: the built-in answer, or the value that `onLimited` returned; or the error that it
+ * returned, which is for the framework's handler of errors, and says the status.
+ */
 export type ResponseBody =
   | { readonly kind: 'denial'; readonly denial: Denial; readonly content: DenialBody }
   | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'error'; readonly error: Error }

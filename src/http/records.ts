@@ -5,7 +5,7 @@ import type { RequestRateLimit } from './request-rate-limit.js'
  * package in one process share the slot. Of each other's records they use the public properties, `origin`, `first`,
  * `without`, `wire` and `partitionKey`, with what these are made of: the slot has another number once that changes.
  */
-const slot = Symbol.for('headgate.record.1')
+const slot = Symbol.for('headgate.record/1')
 
 interface Slotted {
   [slot]?: RequestRateLimit | undefined

@@ -126,7 +126,7 @@ export class RequestRateLimit implements Decision {
   /**
    * Charges `cost` units more, for a cost that shows only while the request is served. They are spent already, so
    * they are charged as far as anything is left, never past full. Headers that are not sent yet are brought up to date.
-   * A promise with a store outside of the process.
+   * 0 charges nothing. A promise with a store outside of the process.
    * @throws HeadgateError `HEADGATE_BAD_COST` for anything but a whole number of at least 0
    */
   charge(cost: number): void | Promise<void> {

@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
+import { expressHost } from '../hosts/express/host.js'
 import { isReply } from '../hosts/fastify/internals.js'
 import { hostOf, hostOfRequest } from '../hosts/host-of.js'
 import { limiterBehind } from '../http/by-hand.js'
@@ -9,7 +10,7 @@ import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
 import type { GatePlan } from '../http/options.js'
 import type { Denied, Outcome } from '../http/outcome.js'
 import { isPromiseLike } from '../http/promise.js'
-import { RateLimitException } from './exception.js'
+import { RateLimitException, withErrorBody } from './exception.js'
 import { graphqlHost, resolverCall } from './graphql.js'
 import { Message } from './message.js'
 import { messageException } from './message-exceptions.js'
@@ -57,7 +58,7 @@ export class ContextGate {
 
   /** Lets a request of HTTP pass. */
   admitRequest(request: object, response: object): true | Promise<true> {
-    return pass(this.#gate, hostOf(response), request, response, refuseRequest)
+    return pass(this.#gate, requestHost(response), request, response, refuseRequest)
   }
 
   #admitMessage(type: string, message: Message): true | Promise<true> {
@@ -71,6 +72,14 @@ export class ContextGate {
       return refuse(error)
     }
   }
+}
+
+/** Errors of Nest are JSON over Express too. */
+const overExpress = { ...expressHost, denialForm: 'json' } as unknown as Host<object, object>
+
+function requestHost(response: object): Host<object, object> {
+  const host = hostOf(response)
+  return host.denialForm === 'json' ? host : overExpress
 }
 
 /** Throws a denial, or leaves the call waiting for ever. */
@@ -95,17 +104,25 @@ function pass<Req extends object, Res extends object>(
 }
 
 /** The head of the response is set before it is thrown, and the filter sends the body if no other answers. */
-function refuseRequest(denied: Denied, host: Host<object, object>, response: object): Promise<never> {
+function refuseRequest(refused: Denied, host: Host<object, object>, response: object): Promise<never> {
+  const denied = withErrorBody(refused)
   const denial = denied.response
   if (!isOpen(host, response)) {
     sendDenial(host, response, denial)
     return forever()
   }
-  // That of the body which the handler would have sent (`@Header`) goes as well.
-  setHead(host, response, { ...denial, removed: [...denial.removed, 'Content-Type'] })
-  throw new RateLimitException(denied, () => {
-    if (isOpen(host, response)) sendBody(host, response, denial)
-  })
+  setHead(host, response, denial)
+  throw new RateLimitException(
+    denied,
+    () => {
+      if (isOpen(host, response)) sendBody(host, response, denial)
+    },
+    causeOf(refused)
+  )
+}
+
+function causeOf({ response: { body } }: Denied): Error | undefined {
+  return body.kind === 'error' ? body.error : undefined
 }
 
 /** Only the error tells of it. */

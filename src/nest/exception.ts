@@ -22,8 +22,9 @@ export class RateLimitException extends HttpException {
   readonly #send: (() => void) | null
 
   /** @internal `send` sends what is denied, in the form that the request accepts, unless something has been sent. */
-  constructor({ response, rateLimit }: Denied, send: (() => void) | null) {
-    super((send === null ? errorBody(response.body) : bodyOf(response.body)) as object, response.status)
+  constructor({ response, rateLimit }: Denied, send: (() => void) | null, cause?: Error) {
+    const body = send === null ? errorBody(response.body) : bodyOf(response.body)
+    super(body as object, response.status, cause && { cause })
     this.rateLimit = rateLimit
     this.#send = send
   }
@@ -53,7 +54,30 @@ export class RateLimitException extends HttpException {
 
 /** What filters are told: the JSON body, or what `onLimited` returned. */
 function bodyOf(body: ResponseBody): unknown {
+  if (body.kind === 'error') throw body.error
   return body.kind === 'value' ? body.value : denialJson(body.denial)
+}
+
+/**
+ * A denial that `onLimited` answered by an error, with the body that Nest would make of it: that of any denial, and the
+ * error's message.
+ * @throws the error itself, if it is one that Nest knows how to answer
+ */
+export function withErrorBody(denied: Denied): Denied {
+  const { response, rateLimit } = denied
+  if (response.body.kind !== 'error') return denied
+  const error = response.body.error as Error & { getStatus?: unknown; statusCode?: number; status?: number }
+  if (typeof error.getStatus === 'function') throw error
+  const status = error.statusCode ?? error.status ?? response.status
+  const wait = retryAfterSeconds(rateLimit?.tiers ?? [])
+  const value = denialJson({
+    kind: 'quota',
+    status,
+    violatedPolicies: [],
+    retryAfterSeconds: wait,
+    message: error.message
+  })
+  return { ...denied, response: { ...response, status, body: { kind: 'value', value } } }
 }
 
 /** The same where an error tells of it: Nest's drivers of Apollo put a code of their own on one with a status code. */

@@ -67,6 +67,9 @@ function resolverHost<Req, Res>(host: Host<Req, Res>): Host<Req, ResolverCall> {
   return {
     ...host,
     ...withoutResponse,
+    headerNames({ response }) {
+      return response === null ? [] : hostOf(response).headerNames(response)
+    },
     getHeader({ response }, name) {
       return response === null ? undefined : hostOf(response).getHeader(response, name)
     },

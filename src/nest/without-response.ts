@@ -6,17 +6,18 @@ import type { Host } from '../http/host.js'
  */
 export const withoutResponse = {
   hasManyCalls: true,
+  headerNames: () => [],
   getHeader: () => undefined,
   setHeaders() {},
   removeHeader() {},
   hasAnswered: () => false,
+  watchAnswer: () => null,
   isOnWire: () => false,
   status: () => 200,
   setStatus() {},
   send() {},
   sendValue() {},
   cutShort() {},
-  onFinish() {},
   isClosed: () => false,
-  onClose() {}
+  onEnd() {}
 } satisfies Partial<Host<unknown, unknown>>

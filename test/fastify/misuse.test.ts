@@ -127,7 +127,7 @@ describe('onLimited', () => {
     app.get('/', handler)
     await app.inject('/')
     const denied = await app.inject('/')
-    expect([denied.statusCode, denied.body, told]).toEqual([
+    expect([denied.statusCode, denied.json().message, told]).toEqual([
       429,
       expect.stringMatching(/^Too many requests/),
       1

@@ -31,6 +31,7 @@ const host: Host<Request, Response> = {
   setRecord(request, record) {
     request.rateLimit = record
   },
+  headerNames: (response) => [...response.headers.keys()],
   getHeader: (response, name) => response.headers.get(name),
   setHeaders(response, names, values) {
     names.forEach((name, i) => {
@@ -44,6 +45,7 @@ const host: Host<Request, Response> = {
     response.done.push(`remove ${name}`)
   },
   hasAnswered: (response) => response.isTaken,
+  watchAnswer: () => null,
   isOnWire: (response) => response.isOnWire,
   status: (response) => response.status,
   setStatus(response, status) {
@@ -53,9 +55,8 @@ const host: Host<Request, Response> = {
   send: (response, { body }) => void response.done.push(`send ${body}`),
   sendValue: (response, value) => void response.done.push(`send value ${value}`),
   cutShort: (response) => void response.done.push('cut short'),
-  onFinish() {},
   isClosed: () => false,
-  onClose() {}
+  onEnd() {}
 }
 
 type Options = Partial<GateOptions<Request, Response>>
@@ -96,7 +97,7 @@ describe('the outcome of a gate', () => {
     expect(response.done).toEqual([])
     expect(responseOf(outcome)).toMatchObject({
       status: 429,
-      removed: ['Expires', 'Content-Length', 'Content-Encoding'],
+      isFresh: true,
       body: { kind: 'denial', content: { contentType: 'text/plain; charset=utf-8', body: 'not so fast' } }
     })
     expect(fieldsOf(responseOf(outcome))).toEqual({

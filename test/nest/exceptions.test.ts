@@ -31,17 +31,20 @@ describe.each(platforms)('on %s, a denial', (platform) => {
     const { request } = await start(platform, { options: one, controllers: [Pages] })
     const first = await request('/')
     expect([first.status, first.headers.get('ratelimit-remaining')]).toEqual([200, '0'])
-    const text = await request('/')
+    const text = await request('/', { accept: 'text/plain' })
     expect(text.body).toBe('Too many requests, retry in 60 s.')
     expect(text.headers.get('content-type')).toBe('text/plain; charset=utf-8')
     expect(text.headers.get('retry-after')).toBe('60')
-    const json = await request('/', { accept: 'application/json' })
-    expect(JSON.parse(json.body)).toEqual({
-      error: 'Too Many Requests',
-      message: 'Too many requests, retry in 60 s.',
-      statusCode: 429,
-      retryAfter: 60
-    })
+    for (const accept of ['application/json', '*/*', 'image/png']) {
+      const json = await request('/', { accept })
+      expect(json.headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect(JSON.parse(json.body)).toEqual({
+        error: 'Too Many Requests',
+        message: 'Too many requests, retry in 60 s.',
+        statusCode: 429,
+        retryAfter: 60
+      })
+    }
     const problem = await request('/', { accept: 'application/problem+json' })
     expect(problem.headers.get('content-type')).toBe('application/problem+json')
     expect(JSON.parse(problem.body)).toMatchObject({ title: 'Quota Exceeded', status: 429 })
@@ -181,13 +184,55 @@ describe.each(platforms)('on %s, a denial', (platform) => {
     expect(await denied('/throws')).toEqual([423, '{"statusCode":423,"message":"locked"}'])
   })
 
+  it('is what Nest makes of an error that `onLimited` returns', async () => {
+    const seen: RateLimitException[] = []
+    const error = new TypeError('locked')
+    @Catch(RateLimitException)
+    class Own implements ExceptionFilter {
+      catch(exception: RateLimitException) {
+        seen.push(exception)
+        exception.send()
+      }
+    }
+    @Controller()
+    class Errors {
+      @Get('plain') @Limit({ ...one, statusCode: 423, onLimited: () => error }) plain() {}
+      @Get('own') @Limit({ ...one, onLimited: async () => new HttpException('locked', 418) }) own() {}
+      @Get('late') @Limit({ ...one, key: 'user', onLimited: () => new Error('late') }) late() {}
+    }
+    const { request } = await start(platform, {
+      options: {},
+      controllers: [Errors],
+      set: (app) => app.useGlobalFilters(new Own())
+    })
+    const denied = async (path: string) => {
+      await request(path)
+      const { status, body, headers } = await request(path, { accept: 'text/plain' })
+      return [status, JSON.parse(body), headers.get('retry-after')]
+    }
+    expect(await denied('/plain')).toEqual([
+      423,
+      { error: 'Request Denied', message: 'locked', statusCode: 423, retryAfter: 60 },
+      '60'
+    ])
+    expect(await denied('/own')).toEqual([418, { statusCode: 418, message: 'locked' }, '60'])
+    expect(await denied('/late')).toMatchObject([429, { message: 'late', statusCode: 429 }, '60'])
+    expect(seen.map(({ message }) => message)).toEqual(['locked', 'late'])
+    expect(seen[0]).toMatchObject({ cause: error, rateLimit: { allowed: false } })
+    expect(seen[0]!.getStatus()).toBe(423)
+  })
+
   it('is a 403 for an address of the deny list', async () => {
     const { request } = await start(platform, {
       options: { ...one, deny: ['loopback'] },
       controllers: [Pages]
     })
     const { status, body, headers } = await request('/')
-    expect([status, body, headers.get('cache-control')]).toEqual([403, 'Forbidden', 'no-store'])
+    expect([status, JSON.parse(body), headers.get('cache-control')]).toEqual([
+      403,
+      { error: 'Forbidden', message: 'Forbidden', statusCode: 403 },
+      'no-store'
+    ])
   })
 
   it('comes before interceptors, also where limits come after guards', async () => {
@@ -204,7 +249,7 @@ describe.each(platforms)('on %s, a denial', (platform) => {
       set: (app) => app.useGlobalInterceptors(new Watching())
     })
     expect(await statuses('/', '/')).toEqual([200, 429])
-    expect((await request('/')).body).toBe('Too many requests, retry in 60 s.')
+    expect(JSON.parse((await request('/')).body).message).toBe('Too many requests, retry in 60 s.')
     expect(seen).toEqual(['reached'])
   })
 })

@@ -40,6 +40,8 @@ export function nestFramework(platform: Platform): Framework {
   return {
     name: `nest-${platform}`,
     trustOption: platform === 'express' ? 'trust proxy' : 'trustProxy',
+    denialType: 'application/json',
+    redirect: (response, to) => void (response as { redirect(to: string): unknown }).redirect(to),
     ignoresHopCounts: platform === 'fastify' && ignoresHopCounts(new FastifyAdapter().getInstance().version),
     build: (spec) => build(platform, spec),
     reply(response, status, body) {

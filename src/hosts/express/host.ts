@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Host } from '../../http/host.js'
+import type { AnswerWatch, Host } from '../../http/host.js'
 import { hasBody } from '../../http/preflight.js'
 import type { RequestRateLimit } from '../../http/request-rate-limit.js'
+import { asGiven, watchCalls } from '../watch-calls.js'
 import { type ExpressApp, trustOf } from './internals.js'
 
 /** What is used of an Express request. */
@@ -27,6 +28,8 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
   setRecord(request, record) {
     request.rateLimit = record
   },
+  // Objects that stand for a response, as in unit tests, may have none.
+  headerNames: (response: Partial<ServerResponse>) => response.getHeaderNames?.() ?? [],
   getHeader: (response, name) => headerText(response.getHeader(name)),
   // Each look at a response goes through all of Express's prototypes anew (bench/http.js): one, in place of five.
   setHeaders(response, names, values) {
@@ -49,19 +52,57 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
     response.setHeader('Content-Type', contentType)
     response.end(body)
   },
-  sendValue(response, value) {
-    const isText = typeof value === 'string' || value instanceof Uint8Array
-    if (!isText) response.setHeader('Content-Type', 'application/json; charset=utf-8')
-    response.end(isText ? value : JSON.stringify(value))
-  },
+  sendValue,
+  watchAnswer,
   cutShort(response) {
     // Whoever began the response may go on writing; nobody else listens for the error that this makes.
     response.on('error', () => {})
     response.end()
   },
-  onFinish: (response, finished) => void response.once('finish', () => finished(response.statusCode)),
   isClosed: (response) => response.closed || response.destroyed,
-  onClose: (response, closed) => void response.once('close', closed)
+  onEnd(response, ended) {
+    response.once('finish', () => ended(true))
+    response.once('close', () => ended(false))
+  }
+}
+
+/** Methods of Express that answer, but not before they return. */
+const slowAnswers = { render: asGiven, sendFile: asGiven, sendfile: asGiven, download: asGiven }
+
+function watchAnswer(response: ServerResponse): AnswerWatch {
+  const watch = watchCalls(response, slowAnswers)
+  let isPiped = false
+  const piped = () => {
+    isPiped = true
+  }
+  response.once('pipe', piped)
+  return {
+    hasBegun: () => isPiped || watch.hasBegun(),
+    stop() {
+      response.off('pipe', piped)
+      watch.stop()
+    }
+  }
+}
+
+/** Sends a value with the Content-Type that `response.send` gives it, unless it has one. */
+function sendValue(response: ServerResponse, value: unknown): void {
+  const type = headerText(response.getHeader('Content-Type'))
+  if (value instanceof Uint8Array) {
+    if (type === undefined) response.setHeader('Content-Type', 'application/octet-stream')
+    response.end(value)
+    return
+  }
+  const body = typeof value === 'string' ? value : JSON.stringify(value)
+  const { [typeof value === 'string' ? 'text' : 'json']: own } = valueTypes
+  response.setHeader('Content-Type', type === undefined ? own : inUtf8(type))
+  response.end(body)
+}
+
+const valueTypes = { text: 'text/html; charset=utf-8', json: 'application/json; charset=utf-8' } as const
+
+function inUtf8(type: string): string {
+  return /;\s*charset=/i.test(type) ? type : `${type}; charset=utf-8`
 }
 
 function headerText(value: number | string | readonly string[] | undefined): string | undefined {

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Host } from '../../http/host.js'
 import { hasBody } from '../../http/preflight.js'
-import { exactly, isGone, isWhole, lowerCase, trustOf } from './internals.js'
+import { type Answering, asGiven, watchCalls } from '../watch-calls.js'
+import { exactly, isGone, isWhole, lowerCase, setDefaultStatus, trustOf } from './internals.js'
 
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
 export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
@@ -19,6 +20,7 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   setRecord(request, record) {
     request.rateLimit = record
   },
+  headerNames: (reply) => Object.keys(reply.getHeaders()),
   getHeader: (reply, name) => headerText(reply.getHeader(name)),
   // A call for each of the four fields of the default style: V8 learns by the call which name it sets, which saves a tenth
   // of what a limiter adds (bench/http.js).
@@ -31,26 +33,40 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
     if (values[3]) reply.header(lower[3]!, values[3])
     for (let i = 4; i < lower.length; i++) if (values[i]) reply.header(lower[i]!, values[i])
   },
-  removeHeader: (reply, name) => void reply.removeHeader(name),
+  // Middleware may have set it on the response of Node.
+  removeHeader(reply, name) {
+    reply.removeHeader(name)
+    if (!reply.raw.headersSent) reply.raw.removeHeader(name)
+  },
+  denialForm: 'json',
   // Hijacked, too.
   hasAnswered: (reply) => reply.sent,
   isOnWire: (reply) => reply.raw.headersSent,
   status: (reply) => reply.statusCode,
-  setStatus: (reply, status) => void reply.code(status),
+  setStatus: setDefaultStatus,
   send: (reply, { contentType, body }) =>
     void reply.header('content-type', contentType).send(exactly(contentType, body)),
   sendValue: (reply, value) => void reply.send(value),
+  watchAnswer: (reply) => watchCalls(reply, answers),
   cutShort({ raw }) {
     raw.on('error', () => {})
     raw.end()
   },
-  onFinish({ raw }, finished) {
-    raw.once('finish', () => {
-      if (isWhole(raw)) finished(raw.statusCode)
-    })
-  },
   isClosed: ({ raw }) => isGone(raw),
-  onClose: (reply, closed) => void reply.raw.once('close', closed)
+  onEnd({ raw }, ended) {
+    raw.once('finish', () => ended(isWhole(raw)))
+    raw.once('close', () => ended(false))
+  }
+}
+
+/** What answers, though `reply.sent` is false while async hooks run, or a file is looked for. */
+const answers: Answering = {
+  send: asGiven,
+  sendFile: asGiven,
+  download: asGiven,
+  view: asGiven,
+  // By the status that was set last, if any was: that of a denial is none to redirect by.
+  redirect: ([url, status = 302]) => [url, status]
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {

@@ -156,6 +156,17 @@ export function exactly(contentType: string, body: string): string | Buffer {
   return contentType.includes('charset') ? body : Buffer.from(body)
 }
 
+/**
+ * Sets a status that whoever answers after all is free to replace: a redirect by 302, an error by its own.
+ *
+ * Relies on `reply.statusCode` being that of the response of Node, and on Fastify knowing by a mark of its own, which
+ * `reply.code` sets, that a status is meant. Since 4.0.
+ * Should the mark be made otherwise, `onLimited` redirects with the status of a denial.
+ */
+export function setDefaultStatus(reply: FastifyReply, status: number): void {
+  reply.raw.statusCode = status
+}
+
 /** What the response of an HTTP/2 request has besides. */
 interface Http2Part {
   readonly stream?: { readonly rstCode?: number; readonly destroyed: boolean } | undefined

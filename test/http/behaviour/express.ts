@@ -28,6 +28,8 @@ export function expressFramework(name: 'express4' | 'express5'): Framework {
   return {
     name,
     trustOption: 'trust proxy',
+    denialType: 'text/plain',
+    redirect: (response, to) => (response as Response).redirect(to),
     build: async (spec) => build(factory, spec),
     reply: (response, status, body) => void (response as Response).status(status).end(body),
     buildPerRequest: async (options) => {

@@ -21,6 +21,8 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => 
 export const fastifyFramework: Framework = {
   name: 'fastify',
   trustOption: 'trustProxy',
+  denialType: 'application/json',
+  redirect: (response, to) => void (response as FastifyReply).redirect(to),
   ignoresHopCounts: true,
   build,
   reply: (response, status, body) => void (response as FastifyReply).code(status).send(body),

@@ -98,6 +98,8 @@ export interface Framework {
   readonly name: 'express4' | 'express5' | 'fastify' | 'koa' | 'nest-express' | 'nest-fastify'
   /** How its proxy setting is called. */
   readonly trustOption: string
+  /** What its own errors are, and so denials where the request prefers nothing. */
+  readonly denialType: 'text/plain' | 'application/json'
   /** True where a proxy setting that counts hops trusts nobody, as on Fastify since 5.12.1. */
   readonly ignoresHopCounts?: boolean
   /** True where nothing but the host is in question: what comes to the same on every framework is left out. */
@@ -108,6 +110,8 @@ export interface Framework {
   build(spec: AppSpec): Promise<Built>
   /** Answers through the framework's own response object. */
   reply(response: unknown, status: number, body: string): void
+  /** Redirects by the framework's own means. */
+  redirect(response: unknown, to: string): void
   /** A server whose handler makes a limiter for each request. */
   buildPerRequest(options: () => Options): Promise<Built>
 }
@@ -188,7 +192,7 @@ export function servers(framework: Framework) {
 
 /** Has what a process says once be said again, as in another process. */
 export function forgetWarnings(): void {
-  const { [Symbol.for('headgate.said')]: said } = globalThis as Record<symbol, Set<string> | undefined>
+  const { [Symbol.for('headgate.said/1')]: said } = globalThis as Record<symbol, Set<string> | undefined>
   said?.clear()
 }
 

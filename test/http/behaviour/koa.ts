@@ -19,6 +19,8 @@ import {
 export const koaFramework: Framework = {
   name: 'koa',
   trustOption: 'proxy',
+  denialType: 'text/plain',
+  redirect: (response, to) => (response as KoaContext).redirect(to),
   build: async (spec) => build(spec),
   reply: (response, status, body) => Object.assign(response as KoaContext, { status, body }),
   buildPerRequest: async (options) => {

@@ -32,12 +32,14 @@ const koaHost: Host<KoaContext, KoaContext> = {
   setRecord(ctx, record) {
     ctx.rateLimit = record
   },
+  headerNames: (ctx) => ctx.res.getHeaderNames(),
   getHeader: (ctx, name) => ctx.response.get(name) || undefined,
   setHeaders(ctx, names, values) {
     for (const [i, name] of names.entries()) if (values[i] !== '') ctx.set(name, values[i]!)
   },
   removeHeader: (ctx, name) => ctx.remove(name),
   hasAnswered: (ctx) => ctx.respond === false || ctx.res.writableEnded,
+  watchAnswer: () => null,
   isOnWire: (ctx) => ctx.headerSent,
   status: (ctx) => ctx.status,
   setStatus(ctx, status) {
@@ -53,9 +55,8 @@ const koaHost: Host<KoaContext, KoaContext> = {
   cutShort(ctx) {
     ctx.res.on('error', () => {}).end()
   },
-  onFinish: ({ res }, finished) => void res.once('finish', () => finished(res.statusCode)),
   isClosed: ({ res }) => res.closed || res.destroyed,
-  onClose: ({ res }, closed) => void res.once('close', closed)
+  onEnd: ({ res }, ended) => void res.once('finish', () => ended(true)).once('close', () => ended(false))
 }
 
 /** Koa knows true and false alone; ranges and a number of hops are for limiters. */

@@ -1,7 +1,9 @@
+import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { type Answer, type Ask, header, quotaFields } from '../client.js'
 import { describeBeyondHost } from '../extent.js'
 import {
+  type Exchange,
   type Framework,
   gate,
   manualClock,
@@ -24,12 +26,19 @@ export function denial(framework: Framework): void {
     return app.get('/', headers)
   }
 
+  const usual = framework.denialType
+
   describeBeyondHost(framework, 'the body', () => {
     it.each([
-      [undefined, 'text/plain'],
-      ['*/*', 'text/plain'],
-      ['text/html,application/xhtml+xml,*/*;q=0.8', 'text/plain'],
-      ['image/png', 'text/plain'],
+      [undefined, usual],
+      ['*/*', usual],
+      ['*/*;q=0.1', usual],
+      ['text/html,application/xhtml+xml,*/*;q=0.8', usual],
+      ['image/png', usual],
+      ['text/plain', 'text/plain'],
+      ['text/*', 'text/plain'],
+      ['text/plain, */*', 'text/plain'],
+      ['text/plain, application/json', 'text/plain'],
       ['application/json', 'application/json'],
       ['application/json, text/plain;q=0.5', 'application/json'],
       ['text/plain;q=0.5, application/json;q=0.4', 'text/plain'],
@@ -39,8 +48,8 @@ export function denial(framework: Framework): void {
       ['application/json;q=0.9, application/problem+json;q=0.8', 'application/json'],
       ['APPLICATION/JSON', 'application/json'],
       ['application/json;q=0, */*', 'text/plain'],
-      [';;;,,,q=', 'text/plain'],
-      ['application/json;q=abc', 'text/plain']
+      [';;;,,,q=', usual],
+      ['application/json;q=abc', usual]
     ])('for Accept %j it is %s', async (accept, type) => {
       const answer = await denied(one, accept === undefined ? {} : { Accept: accept })
       expect(answer.status).toBe(429)
@@ -106,23 +115,20 @@ export function denial(framework: Framework): void {
     })
 
     it('`message` replaces the sentence, as a text or a function of the request', async () => {
-      expect((await denied({ ...one, message: 'Not so fast — “please”' })).body).toBe(
-        'Not so fast — “please”'
-      )
+      const plain = await denied({ ...one, message: 'Not so fast — “please”' }, { Accept: 'text/plain' })
+      expect(plain.body).toBe('Not so fast — “please”')
       const json = await denied({ ...one, message: 'slow "down"' }, { Accept: 'application/json' })
       expect(JSON.parse(json.body)).toMatchObject({ message: 'slow "down"', statusCode: 429, retryAfter: 60 })
       const problem = await denied({ ...one, message: 'slow' }, { Accept: 'application/problem+json' })
       expect(JSON.parse(problem.body)).toMatchObject({ detail: 'slow', title: 'Quota Exceeded' })
-      const computed = await denied({
-        ...one,
-        message: (request, rateLimit) =>
-          `${request.method} ${rateLimit.retryAfterMs} ${rateLimit.policy.name}`
-      })
+      const message: Options['message'] = (request, rateLimit) =>
+        `${request.method} ${rateLimit.retryAfterMs} ${rateLimit.policy.name}`
+      const computed = await denied({ ...one, message }, { Accept: 'text/plain' })
       expect(computed.body).toBe('GET 60000 default')
     })
 
     it('is sent with the length of its bytes, not of its characters', async () => {
-      const answer = await denied({ ...one, message: '🚦é' })
+      const answer = await denied({ ...one, message: '🚦é' }, { Accept: 'text/plain' })
       expect(header(answer, 'Content-Length')).toBe(String(Buffer.byteLength('🚦é')))
     })
 
@@ -184,6 +190,42 @@ export function denial(framework: Framework): void {
       expect([answer.status, JSON.parse(answer.body)]).toEqual([429, { error: 'slow down' }])
     })
 
+    it.each(['ip', 'user'] as const)('may redirect, by the status of redirects (key %s)', async (key) => {
+      for (const wait of [false, true]) {
+        const onLimited = (_request: unknown, response: unknown) => {
+          if (!wait) return framework.redirect(response, '/slow')
+          return Promise.resolve().then(() => framework.redirect(response, '/slow'))
+        }
+        const answer = await denied({ ...one, key, onLimited })
+        expect([answer.status, header(answer, 'Location')]).toEqual([302, '/slow'])
+      }
+    })
+
+    it.each(['an error', 'a promise of one', 'a frozen one'])(
+      'that returns %s has it handled as errors are, with the status of the denial',
+      async (kind) => {
+        const error = new Error('locked for a while')
+        if (kind === 'a frozen one') Object.freeze(error)
+        const onLimited = () => (kind === 'a promise of one' ? Promise.resolve(error) : error)
+        const app = await run({ global: { ...one, statusCode: 423, onLimited } })
+        await app.get()
+        const answer = await app.get()
+        expect(answer.status).toBe(423)
+        expect(answer.body).toContain('locked for a while')
+        // Koa clears all fields before it answers an error.
+        if (framework.name !== 'koa') expect(header(answer, 'Retry-After')).toBe('60')
+        if (usual === 'application/json')
+          expect(JSON.parse(answer.body)).toMatchObject({ statusCode: 423, message: 'locked for a while' })
+      }
+    )
+
+    it('that returns an error with a status of its own keeps it', async () => {
+      const error = Object.assign(new Error('for legal reasons'), { status: 451, expose: true })
+      const answer = await denied({ ...one, onLimited: () => error })
+      expect(answer.status).toBe(451)
+      expect(answer.body).toContain('for legal reasons')
+    })
+
     it('is not called for what is admitted', async () => {
       let calls = 0
       const app = await run({
@@ -227,6 +269,67 @@ export function denial(framework: Framework): void {
       const answer = await app.get()
       expect(header(answer, 'Cache-Control')).toBe('no-store')
       expect(header(answer, 'Expires')).toBeUndefined()
+    })
+
+    /** What middleware may say of an answer that is not sent. */
+    const other: Record<string, string> = {
+      ...{ 'CDN-Cache-Control': 'max-age=600', 'Cloudflare-CDN-Cache-Control': 'max-age=600' },
+      ...{ 'Netlify-CDN-Cache-Control': 'public', 'Vercel-CDN-Cache-Control': 'public' },
+      ...{ 'Surrogate-Control': 'max-age=600', 'Surrogate-Key': 'a b', 'Edge-Control': 'max-age=60' },
+      ...{ 'Cache-Tag': 'a', 'Edge-Cache-Tag': 'a', 'Cache-Groups': '"a"', 'Cache-Status': 'x; hit' },
+      ...{ 'X-Accel-Expires': '600', 'X-Accel-Redirect': '/file', 'X-Sendfile': '/file' },
+      ...{ Expires: new Date(start + 1e6).toUTCString(), Age: '9', Pragma: 'public' },
+      ...{ ETag: '"x"', 'Last-Modified': new Date(start).toUTCString(), 'No-Vary-Search': 'params' },
+      ...{ 'Content-Type': 'text/event-stream', 'Content-Encoding': 'gzip', 'Content-Language': 'de' },
+      ...{ 'Content-Disposition': 'attachment', 'Content-Location': '/x', 'Content-Range': 'bytes 0-1/2' },
+      ...{ 'Content-MD5': 'eA==', 'Content-Digest': 'sha-256=:eA==:', 'Repr-Digest': 'sha-256=:eA==:' },
+      ...{ Digest: 'sha-256=eA==', 'Accept-Ranges': 'bytes', Trailer: 'Server-Timing' }
+    }
+    const kept = {
+      ...{ Vary: 'Accept-Language', 'Content-Security-Policy': "default-src 'self'" },
+      ...{ 'Set-Cookie': 'session=1', 'X-Request-Id': '7', Link: '</style.css>; rel=preload' }
+    }
+    const setAll =
+      (fields: object, isOnNode = false) =>
+      ({ request, response, setHeader }: Exchange) => {
+        if (request.url === '/first') return
+        const { raw } = response as { raw?: ServerResponse }
+        for (const [name, value] of Object.entries(fields))
+          if (isOnNode && raw !== undefined) raw.setHeader(name, value)
+          else setHeader(name, value)
+      }
+    const ways: [string, Partial<Options>][] = [
+      ['the built-in answer', {}],
+      ['a message', { message: async () => 'slow' }],
+      ['a value of `onLimited`', { onLimited: () => ({ slow: true }) }],
+      ['an answer of `onLimited`', { onLimited: (_, response) => framework.reply(response, 429, 'slow') }],
+      ['a 403', { deny: ['127.0.0.1'], skip: ({ url }) => url === '/first' }]
+    ]
+    const shownWays = framework.isHostOnly === true ? ways.slice(0, 1) : ways
+
+    it.each(shownWays)('a denial has nothing of another answer, by %s', async (_name, more) => {
+      for (const isOnNode of [false, true]) {
+        const app = await run({
+          before: [setAll(other, isOnNode), setAll(kept)],
+          global: { ...one, ...more } as Options
+        })
+        await app.get('/first')
+        const answer = await app.get()
+        expect([429, 403]).toContain(answer.status)
+        expect(header(answer, 'Cache-Control')).toBe('no-store')
+        const found = Object.entries(other).filter(([name, value]) => header(answer, name) === value)
+        expect(found).toEqual([])
+        for (const [name, value] of Object.entries(kept)) expect(header(answer, name)).toBe(value)
+        expect(answer.body).not.toBe('')
+      }
+    })
+
+    it('an admitted response keeps all of it', async () => {
+      const { Trailer, 'Content-Encoding': _, 'Content-Range': __, ...rest } = other
+      const app = await run({ before: [setAll(rest), setAll(kept)], global: one })
+      const answer = await app.get()
+      for (const [name, value] of Object.entries({ ...rest, ...kept }))
+        expect([name, header(answer, name)]).toEqual([name, expect.stringContaining(value)])
     })
 
     it('nor is a 403 of the deny list', async () => {

@@ -104,13 +104,13 @@ export function headers(framework: Framework): void {
       await app.get()
       await plain.get()
       clock.pass(20_000)
-      const denied = await plain.get()
+      const denied = await plain.get('/', { Accept: 'text/plain' })
       expect(fields(denied)).toMatchObject({ 'retry-after': '40', 'ratelimit-reset': '40' })
       expect(denied.body).toMatch(/\b40 s\b/)
       expect(JSON.parse((await plain.get('/', { Accept: 'application/json' })).body)).toMatchObject({
         retryAfter: 40
       })
-      expect((await app.get()).body).toBe('wait')
+      expect((await app.get('/', { Accept: 'text/plain' })).body).toBe('wait')
       expect(seen).toEqual([40_000])
     })
 

@@ -25,6 +25,12 @@ const as = (user: string, more: Record<string, string> = {}) => ({ headers: { 'X
 /** Options as a program that is not type-checked may give them. */
 const untyped = (options: object) => options as Options
 
+/** The response of Node below a framework's. */
+function nodeResponse(response: unknown): ServerResponse {
+  const { raw, res } = response as { raw?: ServerResponse; res?: ServerResponse }
+  return raw ?? (res instanceof ServerResponse ? res : (response as ServerResponse))
+}
+
 /** What the options of a limiter do. */
 export function options(framework: Framework): void {
   const run = servers(framework)
@@ -242,6 +248,32 @@ export function options(framework: Framework): void {
       }
     })
 
+    it.each(['false', 'no', 1, {}, [], Symbol('s')])(
+      'CFG-01: what is true by mistake, %s, is an error and skips nothing',
+      async (value) => {
+        let reached = 0
+        for (const skip of [() => value, async () => value]) {
+          const app = await run({
+            global: untyped({ limit: 1, ...minute, skip }),
+            routes: [{ path: '/', handler: () => void reached++ }],
+            collectErrors: true
+          })
+          expect((await app.get()).status).toBe(500)
+          expect(app.errors).toMatchObject([
+            { code: 'HEADGATE_BAD_OPTION', message: expect.stringMatching(/`skip`.*true or false/) }
+          ])
+        }
+        expect(reached).toBe(0)
+      }
+    )
+
+    it.each([false, undefined, null, 0, '', Number.NaN])('%j skips nothing', async (value) => {
+      for (const skip of [() => value, async () => value]) {
+        const app = await run({ global: untyped({ limit: 1, ...minute, skip }) })
+        expect(await app.statuses([{}, {}])).toEqual([200, 429])
+      }
+    })
+
     it('is asked once a request', async () => {
       let asked = 0
       const app = await run({
@@ -391,9 +423,7 @@ export function options(framework: Framework): void {
           {
             path: '/',
             handler: async ({ response }) => {
-              const { raw, res } = response as { raw?: ServerResponse; res?: ServerResponse }
-              const wire = raw ?? (res instanceof ServerResponse ? res : (response as ServerResponse))
-              wire.once('close', left.open)
+              nodeResponse(response).once('close', left.open)
               reached.open()
               await done.promise
             }
@@ -409,6 +439,113 @@ export function options(framework: Framework): void {
       // A refund that must not come has no event to wait for: turns in which it could.
       for (let turn = 0; turn < 5; turn++) await setImmediate()
       expect((await app.get()).status).toBe(429)
+    })
+
+    /** Sends a request whose client goes away while it is served. */
+    const abort = async (global: Options) => {
+      const [reached, left, done] = [gate(), gate(), gate()]
+      const app = await run({
+        global,
+        routes: [
+          {
+            path: '/',
+            handler: async ({ response }) => {
+              nodeResponse(response).once('close', left.open)
+              reached.open()
+              await done.promise
+            }
+          }
+        ]
+      })
+      const opened = app.open()
+      opened.answer.catch(() => {})
+      await reached.promise
+      opened.abort()
+      await left.promise
+      done.open()
+      for (let turn = 0; turn < 5; turn++) await setImmediate()
+      return app
+    }
+
+    it.each([
+      ['failures', undefined, 429],
+      ['failures', 'counted', 429],
+      ['failures', 'failure', 429],
+      ['failures', 'success', 200],
+      ['successes', undefined, 429],
+      ['successes', 'counted', 429],
+      ['successes', 'failure', 200],
+      ['successes', 'success', 429]
+    ] as const)(
+      '`%s`, and `aborted` %j: the next request of a client that went away gets %i',
+      async (countOnly, aborted, next) => {
+        const app = await abort({ limit: 1, ...minute, countOnly, aborted })
+        expect((await app.get()).status).toBe(next)
+      }
+    )
+
+    it('a function is asked of an aborted request by the status that stands for it', async () => {
+      for (const [aborted, expected] of [
+        ['counted', []],
+        ['failure', [499]],
+        ['success', [200]]
+      ] as const) {
+        const seen: number[] = []
+        const countOnly = (_request: unknown, _response: unknown, status: number) => {
+          seen.push(status)
+          return false
+        }
+        const app = await abort({ limit: 1, ...minute, countOnly, aborted })
+        expect(seen).toEqual(expected)
+        expect((await app.get()).status).toBe(aborted === 'counted' ? 429 : 200)
+      }
+    })
+
+    it.each([undefined, null, 0, 1, '', 'false', {}, Number.NaN])(
+      'a function that returns %j, by mistake, gives nothing back, and is warned of once',
+      async (value) => {
+        for (const countOnly of [() => value, async () => value]) {
+          const app = await run({ global: untyped({ limit: 2, ...minute, countOnly }) })
+          expect(await app.statuses([{}, {}, {}])).toEqual([200, 200, 429])
+          expect(await app.warnings()).toEqual([
+            {
+              code: 'HEADGATE_COUNT_FAILED',
+              message: expect.stringMatching(/`countOnly`.*stays counted.*true or false/)
+            }
+          ])
+        }
+      }
+    )
+
+    it('eleven limiters and more listen to one response once for all', async () => {
+      const leaks: unknown[] = []
+      const hear = (warning: Error & { emitter?: unknown }) => {
+        if (warning.name === 'MaxListenersExceededWarning' && warning.emitter !== process) leaks.push(warning)
+      }
+      process.on('warning', hear)
+      const listeners: number[] = []
+      const counting = (i: number): Options =>
+        ({ name: `limit-${i}`, limit: 9, ...minute, countOnly: 'failures' }) as const
+      const holding = (i: number): Options => ({
+        ...{ name: `shaped-${i}`, limit: 9, window: 9, now: () => start },
+        ...{ strategy: 'leaky-bucket', burst: 5, countOnly: () => true }
+      })
+      for (const count of [1, 12]) {
+        const limits = Array.from({ length: count }, (_, i) => [counting(i), holding(i)]).flat()
+        const handler: Handler = ({ response }) => {
+          const { listenerCount } = nodeResponse(response)
+          const of = (event: string) => listenerCount.call(nodeResponse(response), event)
+          listeners.push(of('finish') + of('close'))
+        }
+        const app = await run({ routes: [{ path: '/', also: limits, handler }] })
+        for (const answer of await Promise.all([app.get(), app.get(), app.get()]))
+          expect(answer.status).toBe(200)
+        expect(header(await app.get(), 'RateLimit-Remaining')).not.toBeUndefined()
+      }
+      await setImmediate()
+      process.off('warning', hear)
+      expect(leaks).toEqual([])
+      expect(new Set(listeners).size).toBe(1)
     })
 
     it.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket', 'gcra'])(
@@ -834,6 +971,7 @@ export function options(framework: Framework): void {
       ...[0, -1, '3', 1.5].map((value): [string, unknown] => ['burst', value]),
       ...[true, 'yes', null].map((value): [string, unknown] => ['skip', value]),
       ...['errors', true, null, []].map((value): [string, unknown] => ['countOnly', value]),
+      ...['failures', true, null, 499, 'failure'].map((value): [string, unknown] => ['aborted', value]),
       ...[31, 129, '64', true, 56.5, null].map((value): [string, unknown] => ['ipv6Subnet', value]),
       ...['X-Forwarded-For', true, null, 'x-real-ip'].map((value): [string, unknown] => ['forwarded', value]),
       ...[1, 'true', null].map((value): [string, unknown] => ['exposeHeaders', value]),
