@@ -521,6 +521,9 @@ export function keysAndProxies(framework: Framework): void {
         object: { id: 'ann' },
         sub: { sub: 'ben' },
         numeric: { id: 7 },
+        big: { id: 9_007_199_254_740_993n },
+        bigSub: { sub: 9_007_199_254_740_992n },
+        bare: 7n,
         nobody: undefined
       }
       const app = await run({
@@ -533,6 +536,7 @@ export function keysAndProxies(framework: Framework): void {
       expect(
         await app.statuses(['text', 'object', 'number', 'numeric', 'sub', 'nobody', 'nobody'].map(as))
       ).toEqual([200, 429, 200, 429, 200, 200, 429])
+      expect(await app.statuses(['big', 'big', 'bigSub', 'bare'].map(as))).toEqual([200, 429, 200, 429])
     })
 
     it('KEY-14: a user object without a usable id is an error, never a shared bucket', async () => {
@@ -617,10 +621,12 @@ export function keysAndProxies(framework: Framework): void {
         Promise.resolve(5),
         5,
         '5',
+        5n,
+        Promise.resolve(5n),
         Promise.resolve('u2')
       ]
       const app = await run({ global: limited(1, { key: () => results.shift() as string }) })
-      expect(await app.statuses(results.map(() => ({})))).toEqual([200, 429, 200, 429, 429, 200])
+      expect(await app.statuses(results.map(() => ({})))).toEqual([200, 429, 200, 429, 429, 429, 429, 200])
     })
 
     it('KEY-14: two users decided at once are not mixed up by awaited keys', async () => {

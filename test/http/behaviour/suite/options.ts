@@ -213,8 +213,51 @@ export function options(framework: Framework): void {
       expect(await app.statuses([{}, {}, {}])).toEqual([200, 200, 429])
     })
 
-    it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, 2 ** 53, {}, true, 1n])(
-      'one that is no positive whole number, %s, never admits',
+    it('a function that returns 0 charges nothing: admitted unless the key is blocked, headers as they stand', async () => {
+      const itemsIn = ({ headers }: CommonRequest) => Number(headers['x-items'])
+      for (const cost of [itemsIn, async (request: CommonRequest) => itemsIn(request)])
+        for (const limit of [3, () => 3]) {
+          const app = await run({ global: untyped({ limit, ...minute, cost, block: '5m' }) })
+          const found: unknown[] = []
+          for (const items of ['0', '2', '0', '1', '0', '0', '1', '0']) {
+            const answer = await app.get('/', { 'X-Items': items })
+            const wait = header(answer, 'Retry-After')
+            found.push([answer.status, header(answer, 'RateLimit-Remaining'), wait])
+          }
+          expect(found).toEqual([
+            [200, '3', undefined],
+            [200, '1', undefined],
+            [200, '1', undefined],
+            [200, '0', undefined],
+            [200, '0', undefined],
+            [200, '0', undefined],
+            [429, '0', '300'],
+            [429, '0', '300']
+          ])
+        }
+    })
+
+    it('what costs nothing gives nothing back', async () => {
+      const app = await run({
+        global: { limit: 3, ...minute, cost: ({ headers }) => Number(headers['x-items']) },
+        routes: [
+          {
+            path: '/',
+            handler: async ({ request }) => {
+              await request.rateLimit!.charge(0)
+              if (request.headers['x-items'] === '0') await request.rateLimit!.refund()
+            }
+          }
+        ]
+      })
+      const left: unknown[] = []
+      for (const items of ['2', '0', '0', '1'])
+        left.push(header(await app.get('/', { 'X-Items': items }), 'RateLimit-Remaining'))
+      expect(left).toEqual(['1', '1', '1', '0'])
+    })
+
+    it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, 2 ** 53, {}, true, 1n])(
+      'one that is no whole number of at least 0, %s, never admits',
       async (value) => {
         for (const cost of [() => value, async () => value]) {
           const app = await run({ global: untyped({ limit: 10, ...minute, cost }), collectErrors: true })
