@@ -330,7 +330,7 @@ describe.each(platforms)('on %s', (platform) => {
     }
     const { request } = await start(platform, { options: { now: () => 0 }, controllers: [Table] })
     expect((await request('/')).headers.get('content-type')).toMatch(/^text\/csv/)
-    expect((await request('/')).headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    expect((await request('/')).headers.get('content-type')).toBe('application/json; charset=utf-8')
   })
 
   it('interceptors see the decision, and its headers are set', async () => {
