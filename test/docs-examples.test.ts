@@ -198,13 +198,18 @@ describe('the examples of docs/migrating.md', { timeout }, () => {
 })
 
 describe('every example', () => {
-  const files = ['docs-examples.test.ts', 'readme.test.ts', 'redis/readme.test.ts']
+  const files = [
+    'docs-examples.test.ts',
+    'readme.test.ts',
+    'redis/readme.test.ts',
+    'packaging/testing-page.test.ts'
+  ]
   const tests = files.map((file) => readFileSync(new URL(file, import.meta.url), 'utf8')).join('\n')
 
   it.each(markedAs('example').map(({ path, mark }) => [mark.slice('example: '.length), path]))(
     'is run: %s of %s',
     (name) => {
-      expect(tests).toMatch(new RegExp(`'${name}'`))
+      expect(tests).toMatch(new RegExp(`'(?:example: )?${name}'`))
     }
   )
 
