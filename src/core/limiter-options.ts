@@ -12,7 +12,7 @@ import type { Owner, Store } from './store.js'
 export interface CommonSettings {
   /** Where state lives; a memory store of its own if left out. */
   readonly store?: Store | AsyncStore | undefined
-  /** Clock in whole ms since the epoch. The default never steps. Stores outside the process have their own. */
+  /** Clock in whole ms since the epoch. The default never goes back. Stores outside the process have their own. */
   readonly now?: Clock | undefined
   /**
    * Charge denied requests too, up to what is left, so that a client that keeps hammering stays out. Default false. On a

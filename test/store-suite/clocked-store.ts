@@ -31,8 +31,17 @@ export function clockedStore(makeStore: MakeStore, time: number): ClockedStore {
 }
 
 export function limiterIn({ store, clock }: ClockedStore, options: Suited): BuiltLimiter {
-  const now = 'openAsync' in store ? undefined : () => clock.time
-  return buildLimiter({ ...options, store, now } as LimiterOptions, memoryStore)
+  if ('openAsync' in store) return buildLimiter({ ...inText(options), store } as LimiterOptions, memoryStore)
+  return buildLimiter({ ...options, store, now: () => clock.time } as LimiterOptions, memoryStore)
+}
+
+/** Short times as text, as numbers would be warned of where the clock is not the test's. */
+function inText(options: object): object {
+  const texts = Object.entries(options).map(([name, value]) => {
+    if (name === 'limits') return [name, (value as object[]).map(inText)]
+    return [name, (name === 'window' || name === 'block') && typeof value === 'number' ? `${value}ms` : value]
+  })
+  return Object.fromEntries(texts)
 }
 
 /** What a verdict says to those who asked. */
