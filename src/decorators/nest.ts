@@ -31,13 +31,13 @@ interface Metadata {
 
 const metadata: Metadata = Reflect
 
-/** The classes whose limits something has read by `limitsOf`, by prototype. */
-const readers = new WeakSet<object>()
+/** Marks a class whose limits something has read by `limitsOf`. */
+const readMark = 'headgate.read/1'
 const guards = new WeakMap<object, object>()
 
 /** Notes that the limits of a class are read by something else than RateLimitModule. */
 export function noteReader(owner: Class): void {
-  readers.add(owner.prototype)
+  metadata.defineMetadata?.(readMark, true, owner.prototype)
 }
 
 /** Leaves the guard on the target of a decorator of TypeScript's `experimentalDecorators`. */
@@ -82,7 +82,7 @@ function guardFor(prototype: object): object {
 
 /** @throws HeadgateError `HEADGATE_MISUSE` for a class with handlers of Nest whose limits nobody reads */
 function checkUnread(owner: Class): void {
-  if (readers.has(owner.prototype)) return
+  if (metadata.getMetadata?.(readMark, owner.prototype) !== undefined) return
   const isHandler = (method: string | symbol) =>
     handlerMarks.some((mark) => metadata.getMetadata?.(mark, owner.prototype[method]) !== undefined)
   if ([...methodsOf(owner)].some(isHandler))

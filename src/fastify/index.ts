@@ -2,10 +2,12 @@ import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { HeadgateError } from '../core/errors.js'
 import { warnOfTrustSetting } from '../hosts/fastify/trust-warning.js'
+import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 import type {
   FastifyRouteLimit,
   LimitHookFunction,
+  LimitTarget,
   PolicyName,
   RateLimitPluginOptions,
   RouteLimit
@@ -13,6 +15,7 @@ import type {
 import { readyRoutes } from './ready.js'
 import { LimitScope } from './scope.js'
 import { innermost, type Scoped, serverRecord } from './server.js'
+import { limiterOf } from './targets.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,6 +25,11 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** A hook that limits one route: `{ preHandler: app.limit({ limit: 5, window: '1m' }) }`. */
     limit(options: FastifyRouteLimit | PolicyName): LimitHookFunction
+    /**
+     * The limiter, by hand, of the plugin's own limit (`'default'`), of a policy, or of a route:
+     * `app.limiterOf({ method: 'GET', url: '/export' }).reset({ user: 'ada' })`.
+     */
+    limiterOf(target: LimitTarget): KeyedLimiter | AsyncKeyedLimiter
   }
   interface FastifyContextConfig {
     /** As the route option `limit`; also seen on routes that are declared before the plugin has loaded. */
@@ -45,7 +53,10 @@ async function plugin(app: Scoped, options: RateLimitPluginOptions): Promise<voi
       'HEADGATE_MISUSE',
       'The server is already decorated with a `limit` that is not headgate’s.'
     )
-  Object.assign(app, { limit: (own: FastifyRouteLimit | PolicyName) => scope.hookFor(own) })
+  Object.assign(app, {
+    limit: (own: FastifyRouteLimit | PolicyName) => scope.hookFor(own),
+    limiterOf: (target: LimitTarget) => limiterOf(scope, target)
+  })
   if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
   scope.enter()
   app.addHook('onReady', async () => readyRoutes(record))
@@ -74,7 +85,9 @@ export type {
   LimitHook,
   LimitHookFunction,
   LimitPolicies,
+  LimitTarget,
   PolicyName,
   RateLimitPluginOptions,
-  RouteLimit
+  RouteLimit,
+  RouteName
 } from './options.js'

@@ -65,6 +65,15 @@ export type RateLimitPluginOptions = FastifyLimitSettings & {
 /** Options of a gate, with the plugin's settings filled in. */
 export type ResolvedLimit = GateOptions<FastifyRequest, FastifyReply>
 
+/** A route, by its method and its whole path, as it was declared. */
+export interface RouteName {
+  readonly method: string
+  readonly url: string
+}
+
+/** What `app.limiterOf` takes: the plugin's own limit, a policy of it, or what limits a route. */
+export type LimitTarget = PolicyName | 'default' | RouteName
+
 /** A hook of Fastify that limits. */
 export interface LimitHookFunction {
   (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void

@@ -62,6 +62,11 @@ export class LimitScope {
     this.#build()
   }
 
+  /** What limits the routes that say nothing themselves; null if nothing does. */
+  get gate(): FastifyGate | null {
+    return this.#gate
+  }
+
   /** True while a registration around it may still come. */
   get isOpen(): boolean {
     return !this.record.isStarted && !isServer(this.app)
