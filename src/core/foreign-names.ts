@@ -10,7 +10,8 @@ const renamed: Readonly<Record<string, string>> = {
     'max maximum points total requests rate maxRequests maxHits maxCalls maxAttempts attempts allowedRequests requestLimit rateLimit quota threshold requestsPerUnit tokensPerInterval tokensPerFill refillAmount reservoir',
   window:
     'windowMs windowSec windowSeconds windowSize windowSizeSeconds windowSizeInSeconds windowSizeMs windowInSeconds windowLength windowDuration timeWindow timeFrame timeSpan duration durationMs durationSeconds ttl interval intervalMs refillInterval fillInterval refillPeriod period per expire expiry expiresIn reservoirRefreshInterval',
-  burst: 'capacity bucketSize bucketCapacity burstSize burstCapacity burstLimit maxBurst maxTokens tokens',
+  burst:
+    'capacity tokenBucket bucketSize bucketCapacity burstSize burstCapacity burstLimit maxBurst maxTokens tokens',
   delayAfter: 'delay',
   strategy: 'algorithm limiterType strategyName',
   name: 'identifier keyPrefix id policyName limiterName statPrefix zone',

@@ -6,7 +6,7 @@ import { leakyBucket } from './strategies/leaky-bucket.js'
 import { slidingLog } from './strategies/sliding-log.js'
 import { slidingWindow } from './strategies/sliding-window.js'
 import { tokenBucket } from './strategies/token-bucket.js'
-import type { Strategy } from './strategy.js'
+import type { RuleOption, Strategy } from './strategy.js'
 
 const builtIn: readonly Strategy[] = [fixedWindow, slidingWindow, slidingLog, tokenBucket, gcra, leakyBucket]
 
@@ -68,8 +68,19 @@ function checkStrategy(option: string, value: unknown): asserts value is Strateg
   for (const part of ['capacity', 'validate', 'aligned', 'take', 'cover', 'refund'])
     if (strategy[part] !== undefined && typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'make it a function, or leave it out')
+  checkAccepts(`${option}.accepts`, strategy.accepts)
+  if (strategy.shapes !== undefined && typeof strategy.shapes !== 'boolean')
+    throw badOption(`${option}.shapes`, strategy.shapes, 'give true or false')
   if (strategy.lua !== undefined && typeof strategy.lua !== 'string')
     throw badOption(`${option}.lua`, strategy.lua, 'give the Lua source as a text, or leave it out')
+}
+
+const acceptable: readonly unknown[] = ['burst', 'align', 'delayAfter'] satisfies readonly RuleOption[]
+
+function checkAccepts(option: string, value: unknown): void {
+  if (value === undefined || (Array.isArray(value) && value.every((name) => acceptable.includes(name))))
+    return
+  throw badOption(option, value, "give a list of some of 'burst', 'align' and 'delayAfter', or leave it out")
 }
 
 /**

@@ -37,9 +37,10 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /** @throws RateLimitException for a denied request; WsException or RpcException for a message */
-  canActivate(context: ExecutionContext): ReturnType<CanActivate['canActivate']> {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const { override } = this.#limits
-    if (override !== null && override !== this) return override.canActivate(context)
+    // Whatever it returns, an Observable among them, is for Nest to wait for.
+    if (override !== null && override !== this) return override.canActivate(context) as boolean
     return admit(context, this.#limits)
   }
 }
