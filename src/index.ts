@@ -1,25 +1,17 @@
 export type { AsyncLimiter } from './core/async-limiter.js'
-export type { AsyncStore } from './core/async-store.js'
-export type { Clock } from './core/clock.js'
-export type { Decision } from './core/decision.js'
-export type { Duration } from './core/duration.js'
-export { type ErrorCode, HeadgateError } from './core/errors.js'
-export type { Key } from './core/key-and-cost.js'
 export type { Limiter } from './core/limiter.js'
-export type { Policy } from './core/policy.js'
-export type { PolicyOptions, StrategyName } from './core/policy-options.js'
 export { defineStrategy } from './core/registry.js'
-export type { Store } from './core/store.js'
-export type { Rule, RuleOption, Strategy } from './core/strategy.js'
-export type { OnStoreError, Source } from './core/verdict.js'
-export { Limit, type LimitDecorator, type LimitOptions } from './decorators/limit.js'
+export {
+  Limit,
+  type LimitDecorator,
+  type LimitedRequest,
+  type LimitFactory,
+  type LimitOptions
+} from './decorators/limit.js'
 export { limitsOf, type MethodLimit } from './decorators/limits-of.js'
+export type { Class } from './decorators/marks.js'
 export { type GuardHandler, guard } from './hosts/guard.js'
-export { ipKey } from './http/address.js'
-export type { HeaderStyleName } from './http/headers/index.js'
-export { type KeyFunction, type KeySpec, keyOf } from './http/key.js'
-export { rateLimitOf } from './http/records.js'
-export type { RequestRateLimit } from './http/request-rate-limit.js'
+export * from './http/public.js'
 export { type HeaderDecision, toHeaders } from './http/to-headers.js'
 export { createLimiter } from './limiter/create-limiter.js'
 export type { LimiterOptions, LimiterSettings, TierOptions } from './limiter/options.js'

@@ -67,8 +67,4 @@ export function rateLimit<S extends Store | AsyncStore = Store>(
 }
 
 export default rateLimit
-export { HeadgateError } from '../core/errors.js'
-export { ipKey } from '../http/address.js'
-export { keyOf } from '../http/key.js'
-export { rateLimitOf } from '../http/records.js'
-export type { RequestRateLimit } from '../http/request-rate-limit.js'
+export * from '../http/public.js'

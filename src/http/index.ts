@@ -2,7 +2,6 @@
  * What an adapter for another framework is made of: a host says how to read the framework's requests and to write its
  * responses, and a gate of a plan decides about them. test/http/koa has such an adapter.
  */
-export { HeadgateError } from '../core/errors.js'
 export { canonicalAddress } from './address.js'
 export { addressMatcher } from './address-list.js'
 export { limiterBehind } from './by-hand.js'
@@ -10,12 +9,11 @@ export { type Hop, hopByHop, type PeerSocket, type TrustedHops } from './client-
 export { admits, hold, type Next, sendBody, sendDenial, setHead, takeThrough } from './deliver.js'
 export type { Denial, DenialBody } from './denial.js'
 export { Gate } from './gate.js'
+export type { HeaderPlan } from './headers/index.js'
 export { type Host, isOpen } from './host.js'
-export type { AnyRequest, AsyncKeyedLimiter, KeyedLimiter } from './keyed-limiter.js'
-export type { Known, Who } from './known.js'
-export { type GateOptions, type GatePlan, gatePlan } from './options.js'
+export { type GatePlan, gatePlan } from './options.js'
 export type { Answered, DenialResponse, Denied, Held, Outcome, Passed, ResponseBody } from './outcome.js'
 export { hasBody } from './preflight.js'
-export { rateLimitOf } from './records.js'
-export type { RequestRateLimit } from './request-rate-limit.js'
+export * from './public.js'
+export type { RuleSource, Rules } from './rules.js'
 export { TurnWatch } from './turn-watch.js'

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isWhole } from '../support/extent.js'
 import { bundled } from './bundle.js'
+import { bundler, commonjs, declare, nodenext as nodenextModule } from './declarations.js'
 import { installProjects, type Projects } from './install.js'
 import { type Run, run } from './run.js'
 
@@ -85,6 +86,15 @@ describe.concurrent('for TypeScript 7', { timeout }, () => {
     const module = resolution === 'bundler' ? 'preserve' : resolution
     const all = ['--module', module, '--moduleResolution', resolution, '--noEmit', ...flags, 'nest/types.ts']
     expect(await compile(line, type, all, 'typescript7')).toEqual(passed)
+  })
+})
+
+describe.concurrent('what is exported', { timeout }, () => {
+  it.each(lines)('has types that can be named, on %s', async (line) => {
+    const settings = line === 'nest-12' ? [nodenextModule, bundler] : [commonjs, bundler]
+    expect(
+      await declare(join(installed.folder, line), tool('typescript7/bin/tsc'), ['nest'], settings)
+    ).toEqual(passed)
   })
 })
 

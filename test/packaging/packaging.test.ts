@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isWhole } from '../support/extent.js'
 import { manifestOf } from './build.js'
 import { bundled } from './bundle.js'
+import { bundler, classic, commonjs, declare, node16, nodenext } from './declarations.js'
 import { installProjects, type Projects, versionIn } from './install.js'
 import { outputOf, type Run, run } from './run.js'
 import { projects } from './versions.js'
@@ -35,7 +36,7 @@ describe('the tarball', () => {
 
   it.each([
     ['', 280_000],
-    ['nest/', 48_000],
+    ['nest/', 52_000],
     ['redis/', 60_000],
     ['remote/', 60_000],
     ['shared/', 40_000]
@@ -242,6 +243,25 @@ describe.concurrent('for TypeScript', { timeout }, () => {
       ).toEqual(passed)
   })
 
+  // What users export, without a word of its type, has one that they can name: from each entry, alone in a program.
+  const declaring = [
+    ...compilers.map((compiler) => [compiler, [nodenext, commonjs, node16, bundler]] as const),
+    ...(isWhole ? [['typescript', [classic]] as const] : [])
+  ]
+  it.each(declaring)('by %s writes declarations of all that may be exported', async (compiler, settings) => {
+    const files = ['root', 'express', 'fastify', 'http', 'redis', 'remote', 'shared']
+    expect(await declare(join(installed.folder, 'current'), tscOf(compiler), files, settings)).toEqual(passed)
+  })
+
+  it('reports a wrong option of `rateLimit` once, where it stands', async () => {
+    const flags = [...resolutions.nodenext, '--noEmit', 'types/wrong.ts']
+    const { stdout } = await compile('current', 'module', flags, 'typescript7')
+    const source = await readFile(join(import.meta.dirname, 'projects/types/wrong.ts'), 'utf8')
+    const wrong = source.split('\n').flatMap((line, i) => (line.includes('// wrong') ? [i + 1] : []))
+    const reports = stdout.split('\n').filter((line) => line !== '')
+    expect(reports.map((line) => Number(/^types\/wrong\.ts\((\d+),/.exec(line)?.[1]))).toEqual(wrong)
+  })
+
   const emits: readonly [string, PackageType, readonly string[], string?][] = [
     ['an ES module', 'module', resolutions.nodenext, compilers.at(-1)!],
     ['CommonJS', 'commonjs', resolutions.nodenext, compilers.at(-1)!],
@@ -277,15 +297,18 @@ function runScript(project: Project, name: string, node = process.execPath): Pro
   return run(node, [`module/scripts/${name}`], join(installed.folder, project))
 }
 
+function tscOf(compiler: string): string {
+  return join(installed.folder, 'node_modules', compiler, 'bin/tsc')
+}
+
 function compile(
   project: Project,
   type: PackageType,
   flags: readonly string[],
   compiler = 'typescript'
 ): Promise<Run> {
-  const tsc = join(installed.folder, 'node_modules', compiler, 'bin/tsc')
   const strict = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--pretty', 'false']
-  return run(process.execPath, [tsc, ...strict, ...flags], join(installed.folder, project, type))
+  return run(process.execPath, [tscOf(compiler), ...strict, ...flags], join(installed.folder, project, type))
 }
 
 /** Links of a document to what is beside it, but for those in code. */

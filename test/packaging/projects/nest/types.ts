@@ -117,6 +117,8 @@ export function retry(error: unknown): number | null {
 
 export async function byHand(limits: RateLimitService): Promise<void> {
   await limits.block('default', 'someone', '10m')
+  const had: boolean = await limits.reset([Reports, 'short'], { user: 'ada' })
+  if (had) await limits.refund(Reports.prototype.named, ['k', { ip: '::1' }], 2)
   // @ts-expect-error there is no such policy
   await limits.reset('logni', 'someone')
 }

@@ -1,5 +1,5 @@
 import type { Application, Request, Response, Router } from 'express'
-import { guard, memoryStore } from 'headgate'
+import { type AsyncStore, guard, memoryStore } from 'headgate'
 import rateLimit, { ipKey, type RateLimitMiddleware, type RateLimitOptions } from 'headgate/express'
 
 declare const app: Application
@@ -45,6 +45,16 @@ export const options: RateLimitOptions = {
   countOnly: (_request, response, status) => response.locals.counts === true && status < 400
 }
 export const middleware: RateLimitMiddleware = rateLimit(options)
+
+// By hand: what the answers are follows from the store.
+declare const store: AsyncStore
+export const had: boolean = rateLimit({ limit: 5, window: '1m' }).limiter.reset('k')
+export const left: number = rateLimit({ limit: () => 5, window: '1m' }).limiter.peek({ ip: '::1' }).remaining
+export const later: Promise<boolean> = rateLimit({ limit: 5, window: '1m', store }).limiter.reset({ user: 7 })
+export const either: boolean | Promise<boolean> = middleware.limiter.reset([{ user: 'ada' }, '::1'])
+export const asRequest = (request: Request) => middleware.limiter.block(request, '1h')
+// @ts-expect-error what is known of nobody
+middleware.limiter.reset({ usr: 'ada' })
 
 // @ts-expect-error a misspelt option
 rateLimit({ limit: 1, windw: '1m' })

@@ -1,0 +1,26 @@
+/*
+ * What the entries of all frameworks export beside their own: what users need of headgate there, and every type that their
+ * own declarations may come to name, as that of `export const api = rateLimit({ … })`.
+ */
+export type { AsyncStore } from '../core/async-store.js'
+export type { Clock } from '../core/clock.js'
+export type { Decision } from '../core/decision.js'
+export type { Duration } from '../core/duration.js'
+export { type ErrorCode, HeadgateError } from '../core/errors.js'
+export type { Key } from '../core/key-and-cost.js'
+export type { Policy } from '../core/policy.js'
+export type { PolicyOptions, StrategyName } from '../core/policy-options.js'
+export type { PolicyOrLimits } from '../core/policy-or-limits.js'
+export type { Store } from '../core/store.js'
+export type { Rule, RuleOption, Strategy } from '../core/strategy.js'
+export type { OnStoreError, Source } from '../core/verdict.js'
+export { ipKey } from './address.js'
+export type { HeaderStyleName } from './headers/index.js'
+export type { CountPredicate, HttpSettings, ShadowListener } from './http-options.js'
+export { type KeyFunction, type KeySpec, keyOf } from './key.js'
+export type { AnyRequest, AsyncKeyedLimiter, KeyedLimiter, KeyedLimiterOn } from './keyed-limiter.js'
+export type { Known, Who } from './known.js'
+export type { GateOptions, GateSettings } from './options.js'
+export { rateLimitOf } from './records.js'
+export type { RequestRateLimit } from './request-rate-limit.js'
+export type { PerRequest, RuleOptions } from './rules.js'

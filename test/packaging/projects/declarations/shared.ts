@@ -1,0 +1,5 @@
+import { sharedStore } from 'headgate/shared'
+
+export const store = sharedStore()
+export const { handle } = store
+export const other = sharedStore({ from: handle })
