@@ -47,9 +47,14 @@ export function readOptions<Table extends OptionTable>(
 ): ReadBy<Table> {
   const values: Record<string, unknown> = {}
   for (const [name, { read }] of Object.entries(table))
-    if (read !== undefined)
-      values[name] = read(name, (options as Readonly<Record<string, unknown>>)[name], context as never)
+    if (read !== undefined) values[name] = read(name, given(options, name), context as never)
   return values as ReadBy<Table>
+}
+
+/** The value of an option; what another program has put on all objects is none. */
+function given(options: object, name: string): unknown {
+  if (name in Object.prototype && !Object.hasOwn(options, name)) return undefined
+  return (options as Readonly<Record<string, unknown>>)[name]
 }
 
 /** The part of an options object that a table knows. */

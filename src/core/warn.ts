@@ -4,7 +4,7 @@ export function warn(code: string, message: string): void {
 }
 
 /** Where a process keeps what has been said, for all copies of this package. */
-const saidSlot = Symbol.for('headgate.said')
+const saidSlot = Symbol.for('headgate.said/1')
 
 /** Says something once a process, however many limiters it holds for. */
 export function warnOnce(code: string, message: string): void {

@@ -101,7 +101,8 @@ export class LimitScope {
 
   /** A hook for one route. */
   hookFor(limit: FastifyRouteLimit | string): LimitHookFunction {
-    if (this.record.isStarted) warnOfLateLimiter()
+    // One of the policies is there already.
+    if (this.record.isStarted && typeof limit !== 'string') warnOfLateLimiter()
     const owner: Owner = { mayShare: false, label: 'a hook of `app.limit`' }
     const made: Made = { limit, owner, gate: this.#placedBy(limit, owner).gate }
     if (!this.record.isStarted) this.#made.push(made)

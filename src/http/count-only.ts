@@ -1,38 +1,30 @@
 import { warn } from '../core/warn.js'
 import { whenEnded } from './endings.js'
 import type { CountPredicate } from './http-options.js'
-import { answersPreflight } from './preflight.js'
 import { asError, isPromiseLike } from './promise.js'
 import type { Asked, RequestRateLimit } from './request-rate-limit.js'
 
-/**
- * Gives back requests that do not count, once their response has ended (`countOnly`), and preflights that CORS middleware
- * has answered.
- */
+/** Gives back requests that do not count, once their response has ended (`countOnly`). */
 export class CountOnly<Req, Res> {
-  /** null where all requests count. */
-  readonly #counts: CountPredicate<Req, Res> | null
+  readonly #counts: CountPredicate<Req, Res>
   /** The status that an aborted request counts by; null if it counts in any case. */
   readonly #abortedStatus: number | null
   #hasWarned = false
 
-  constructor(counts: CountPredicate<Req, Res> | null, abortedStatus: number | null) {
+  constructor(counts: CountPredicate<Req, Res>, abortedStatus: number | null) {
     this.#counts = counts
     this.#abortedStatus = abortedStatus
   }
 
-  watch({ host, request, response, kind }: Asked<Req, Res>, record: RequestRateLimit): void {
+  watch({ host, request, response }: Asked<Req, Res>, record: RequestRateLimit): void {
     whenEnded(host, response, (isWhole) => {
-      const status = isWhole ? host.status(response) : this.#abortedStatus
-      if (status === null) return
-      if (kind === 'preflight' && isWhole && answersPreflight(host, response, status))
-        this.#settle(() => false, record)
-      else if (this.#counts !== null) this.#settle(() => this.#counts!(request, response, status), record)
+      const status = isWhole ? host.sentStatus(response) : this.#abortedStatus
+      if (status !== null) this.#settle(request, response, status, record)
     })
   }
 
   /** Only false gives back: what says nothing, by mistake, must not switch the limit off. */
-  #settle(read: () => unknown, record: RequestRateLimit): void {
+  #settle(request: Req, response: Res, status: number, record: RequestRateLimit): void {
     const refund = (counts: unknown) => {
       if (counts === false) return record.refund()
       if (counts !== true) throw new Error('its function must return true or false')
@@ -40,7 +32,7 @@ export class CountOnly<Req, Res> {
     }
     const failed = (error: unknown) => this.#warn(asError(error))
     try {
-      const counts = read()
+      const counts: unknown = this.#counts(request, response, status)
       const refunded: unknown = isPromiseLike(counts) ? Promise.resolve(counts).then(refund) : refund(counts)
       if (isPromiseLike(refunded)) refunded.then(undefined, failed)
     } catch (error) {

@@ -77,7 +77,9 @@ export class DenialMaker<Req, Res> {
     }
     const take = (value: unknown) => {
       watch?.stop()
-      return hasAnswered() || value === response ? answered : this.#take(denied, value)
+      if (hasAnswered()) return answered
+      // A chained setter, as in `(req, res) => res.status(503)`, returns the response and says nothing.
+      return this.#take(denied, value === response ? undefined : value)
     }
     try {
       const value = this.#plan.onLimited!(request, response, record)

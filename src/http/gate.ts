@@ -38,7 +38,7 @@ export class Gate<Req, Res> implements Recorder {
   readonly #usesAddress: boolean
   readonly #watch = new ProxyWatch()
   readonly #users: UserWatch | null
-  readonly #countOnly: CountOnly<Req, Res>
+  readonly #countOnly: CountOnly<Req, Res> | null
   /** Requests that something is awaited for; null as long as nothing ever was. */
   #underWay: WeakMap<object, PromiseLike<Outcome>> | null = null
   #hasWarned = false
@@ -51,7 +51,7 @@ export class Gate<Req, Res> implements Recorder {
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
     this.usesUser = this.#key.usesUser
-    this.#countOnly = new CountOnly(plan.counts, plan.abortedStatus)
+    this.#countOnly = plan.counts === null ? null : new CountOnly(plan.counts, plan.abortedStatus)
     this.#usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
     this.#users = this.usesUser ? new UserWatch() : null
   }
@@ -182,8 +182,7 @@ export class Gate<Req, Res> implements Recorder {
     host.setRecord(request, record)
     if (this.isShadow) this.#report(request, record)
     else if (decision.allowed && kind === 'request') this.#fields.set(host, response, record)
-    if (decision.allowed && (this.#plan.counts !== null || kind === 'preflight'))
-      this.#countOnly.watch(asked, record)
+    if (this.#countOnly !== null && decision.allowed) this.#countOnly.watch(asked, record)
     if (this.isShadow) return passed
     if (!decision.allowed) return this.#denials.deny(asked, record, isBlocked)
     const { delayMs = 0 } = decision

@@ -47,6 +47,8 @@ export interface Host<Req, Res> {
   isOnWire(response: Res): boolean
   status(response: Res): number
   /** Sets it as a default: a redirect or an error that is sent after all has a status of its own. */
+  /** The status that was sent, which a response may no longer show as its own. */
+  sentStatus(response: Res): number
   setStatus(response: Res, status: number): void
   /** Ends a response whose status and other headers are set. */
   send(response: Res, body: DenialBody): void

@@ -13,9 +13,9 @@ const { createHash } = process.getBuiltinModule('node:crypto')
  */
 const longestKey = 256
 
-/** What cannot be printed: controls, ends of lines and halves of surrogate pairs. */
-const unprintable = /[\p{Cc}\p{Cs}\u2028\u2029]/u
-const escapedInText = /[%\p{Cc}\p{Cs}\u2028\u2029]/gu
+/** What cannot be printed, or changes how the rest shows: controls, formats, ends of lines and halves of surrogate pairs. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u
+const escapedInText = /[%\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu
 
 const reserved = /^(?:ip|preflight|sha256|text):/
 /** Where there is no fallback to an address. */
@@ -52,7 +52,12 @@ export function isKeyText(text: string): boolean {
 }
 
 function escaped(value: string): string {
-  return `text:${value.replace(escapedInText, (character) => `%${character.charCodeAt(0).toString(16).padStart(4, '0')}`)}`
+  return `text:${value.replace(escapedInText, (character) => character.split('').map(hex).join(''))}`
+}
+
+/** One half of a surrogate pair, or a character without. */
+function hex(unit: string): string {
+  return `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 function bounded(key: string): string {

@@ -17,16 +17,6 @@ export function isPreflight<Req>(host: Host<Req, never>, request: Req): boolean 
   )
 }
 
-/** True where a response is what CORS middleware makes of a preflight, so that no handler has seen it. */
-export function answersPreflight<Res>(host: Host<never, Res>, response: Res, status: number): boolean {
-  const has = (name: string) => host.getHeader(response, name) !== undefined
-  return (
-    (status === 204 || (status === 200 && host.getHeader(response, 'content-length') === '0')) &&
-    has('access-control-allow-origin') &&
-    (has('access-control-allow-methods') || has('access-control-allow-headers'))
-  )
-}
-
 /** What is read of a request of Node's HTTP/1 or HTTP/2. */
 export type Bodied = Pick<IncomingMessage, 'headers'> & {
   readonly stream?: { readonly endAfterHeaders?: boolean } | undefined

@@ -14,6 +14,7 @@ export const withoutResponse = {
   watchAnswer: () => null,
   isOnWire: () => false,
   status: () => 200,
+  sentStatus: () => 200,
   setStatus() {},
   send() {},
   sendValue() {},

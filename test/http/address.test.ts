@@ -178,7 +178,11 @@ describe('canonicalAddress', () => {
         expect(canonicalAddress(`::ffff:${text}`)).toBe(text)
         expect(canonicalAddress(`::FFFF:${text}`)).toBe(text)
         expect(canonicalAddress(`${text}:${port}`)).toBe(text)
-        expect(canonicalAddress(`64:ff9b::${text}`)).toBe(text)
+        const isLocal =
+          /^(0|10|127|22[4-9]|2[3-5]\d|169\.254|192\.168|172\.(1[6-9]|2\d|3[01])|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./.test(
+            text
+          )
+        expect(canonicalAddress(`64:ff9b::${text}`) === text).toBe(!isLocal)
       })
     )
   })

@@ -88,13 +88,21 @@ describe('keys', () => {
     )
   })
 
+  it('of characters beyond the first plane that do not show are as many as those', () => {
+    const keys = ['\u{e0001}', '\u{e0020}', '\u{110bd}', '\u202e', '\u200b'].map((user) =>
+      keyOf('user', { user })
+    )
+    expect(new Set(keys).size).toBe(keys.length)
+    for (const key of keys) expect(key).toMatch(/^text:(%[0-9a-f]{4})+$/)
+  })
+
   it('can be printed, and are of a bounded length', () => {
     fc.assert(
       fc.property(
         client,
         fc.constantFrom<KeySpec<Request>>(...specs, ['user', 'header:x-key', 'ip']),
         (one, key) => {
-          expect(read(key, one)).toMatch(/^[^\p{Cc}\p{Cs}\u2028\u2029]{1,256}$/u)
+          expect(read(key, one)).toMatch(/^[^\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]{1,256}$/u)
         }
       ),
       runs

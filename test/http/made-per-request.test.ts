@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import express, { type Express } from 'express'
 import Fastify from 'fastify'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { turns } from './behaviour/harness.js'
+import { forgetWarnings, turns } from './behaviour/harness.js'
 
 const express4 = createRequire(import.meta.url)('express4') as typeof express
 const of = { limit: 5, window: '1d' } as const
@@ -23,6 +23,7 @@ let plugin: OnFastify['rateLimit']
 // It is said once a process: each test has a copy of the package.
 beforeEach(async () => {
   vi.resetModules()
+  forgetWarnings()
   root = await import('../../src/index.js')
   rateLimit = (await import('../../src/express/index.js')).rateLimit
   plugin = (await import('../../src/fastify/index.js')).rateLimit

@@ -48,6 +48,7 @@ const host: Host<Request, Response> = {
   watchAnswer: () => null,
   isOnWire: (response) => response.isOnWire,
   status: (response) => response.status,
+  sentStatus: (response) => response.status,
   setStatus(response, status) {
     response.status = status
     response.done.push(`status ${status}`)
@@ -142,7 +143,7 @@ describe('the outcome of a gate', () => {
     }
     const { outcome } = denied({ onLimited: take })
     expect(outcome).toEqual({ kind: 'answered' })
-    expect(denied({ onLimited: (_request, response) => response }).outcome).toEqual({ kind: 'answered' })
+    expect(denied({ onLimited: (_request, response) => response }).outcome).toMatchObject({ kind: 'denied' })
   })
 
   it('asks no function of the user’s once somebody else has begun to answer', () => {

@@ -131,6 +131,6 @@ describe('where the peer is no socket', () => {
       const message = Object.assign(new IncomingMessage({} as never), { method: 'GET', url: '/' })
       for (const one of [limit, other]) one(message, new ServerResponse(message), () => {})
     }
-    expect(await said()).toEqual(['HEADGATE_MADE_PER_REQUEST', 'HEADGATE_NO_ADDRESS'])
+    expect(await said()).toEqual(['HEADGATE_NO_ADDRESS'])
   })
 })

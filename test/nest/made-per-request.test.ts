@@ -1,6 +1,6 @@
 import { Controller, type ExecutionContext, Get, UseGuards } from '@nestjs/common'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { turns } from '../http/behaviour/harness.js'
+import { forgetWarnings, turns } from '../http/behaviour/harness.js'
 import { nestApps, platforms, times } from './app.js'
 
 const of = { limit: 9, window: '1d' } as const
@@ -14,6 +14,7 @@ describe.each(platforms)('limiters that are made while requests are served, on %
   // It is said once a process: each test has a copy of the package.
   beforeEach(() => {
     vi.resetModules()
+    forgetWarnings()
     heard = []
     process.on('warning', hear)
   })

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnswerWatch, Host } from '../../http/host.js'
 import { hasBody } from '../../http/preflight.js'
 import type { RequestRateLimit } from '../../http/request-rate-limit.js'
+import { sentStatus } from '../sent-status.js'
 import { asGiven, watchCalls } from '../watch-calls.js'
 import { type ExpressApp, trustOf } from './internals.js'
 
@@ -45,6 +46,7 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
   hasAnswered: (response) => response.writableEnded,
   isOnWire: (response) => response.headersSent,
   status: (response) => response.statusCode,
+  sentStatus,
   setStatus(response, status) {
     response.statusCode = status
   },

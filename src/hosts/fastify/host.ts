@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Host } from '../../http/host.js'
+import type { AnswerWatch, Host } from '../../http/host.js'
 import { hasBody } from '../../http/preflight.js'
+import { sentStatus } from '../sent-status.js'
 import { type Answering, asGiven, watchCalls } from '../watch-calls.js'
 import { exactly, isGone, isWhole, lowerCase, setDefaultStatus, trustOf } from './internals.js'
 
@@ -43,11 +44,12 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   hasAnswered: (reply) => reply.sent,
   isOnWire: (reply) => reply.raw.headersSent,
   status: (reply) => reply.statusCode,
+  sentStatus: ({ raw }) => sentStatus(raw),
   setStatus: setDefaultStatus,
   send: (reply, { contentType, body }) =>
     void reply.header('content-type', contentType).send(exactly(contentType, body)),
   sendValue: (reply, value) => void reply.send(value),
-  watchAnswer: (reply) => watchCalls(reply, answers),
+  watchAnswer,
   cutShort({ raw }) {
     raw.on('error', () => {})
     raw.end()
@@ -62,11 +64,34 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
 /** What answers, though `reply.sent` is false while async hooks run, or a file is looked for. */
 const answers: Answering = {
   send: asGiven,
-  sendFile: asGiven,
-  download: asGiven,
+  sendFile: uncached,
+  download: uncached,
   view: asGiven,
   // By the status that was set last, if any was: that of a denial is none to redirect by.
   redirect: ([url, status = 302]) => [url, status]
+}
+
+/**
+ * A reply is awaited until it is sent, so an async function that returns one without sending it would never end: as long as
+ * somebody may begin to answer it is none of the things that are awaited.
+ */
+function watchAnswer(reply: FastifyReply): AnswerWatch {
+  const watch = watchCalls(reply, answers)
+  Object.defineProperty(reply, 'then', { value: undefined, configurable: true })
+  return {
+    hasBegun: () => watch.hasBegun(),
+    stop() {
+      Reflect.deleteProperty(reply, 'then')
+      watch.stop()
+    }
+  }
+}
+
+/** The options of a file that keep its own Cache-Control out: a denial has one. */
+function uncached(args: readonly unknown[]): readonly unknown[] {
+  const last = args.at(-1)
+  const hasOptions = typeof last === 'object' && last !== null
+  return [...(hasOptions ? args.slice(0, -1) : args), { ...(hasOptions ? last : {}), cacheControl: false }]
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {

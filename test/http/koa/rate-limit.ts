@@ -39,9 +39,14 @@ const koaHost: Host<KoaContext, KoaContext> = {
   },
   removeHeader: (ctx, name) => ctx.remove(name),
   hasAnswered: (ctx) => ctx.respond === false || ctx.res.writableEnded,
-  watchAnswer: () => null,
+  // In Koa to set a body is to answer.
+  watchAnswer(ctx) {
+    const { body } = ctx
+    return { hasBegun: () => ctx.body !== body, stop() {} }
+  },
   isOnWire: (ctx) => ctx.headerSent,
   status: (ctx) => ctx.status,
+  sentStatus: (ctx) => ctx.res.statusCode,
   setStatus(ctx, status) {
     ctx.status = status
   },
@@ -77,13 +82,7 @@ export interface LimitMiddleware extends Middleware {
 
 export function rateLimit(options: GateOptions<KoaContext, KoaContext>): LimitMiddleware {
   const plan = gatePlan(options, 'rateLimit')
-  // In Koa to set a body is to answer.
-  const answer: typeof plan.onLimited = async (ctx, _ctx, record) => {
-    const { body } = ctx
-    const value = await plan.onLimited!(ctx, ctx, record)
-    return value === undefined && ctx.body !== body ? ctx : value
-  }
-  const gate = new Gate({ ...plan, onLimited: plan.onLimited && answer })
+  const gate = new Gate(plan)
   const watch = new TurnWatch()
   const middleware: Middleware = async (ctx, next) => {
     watch.see(ctx, ({ app }) => app)

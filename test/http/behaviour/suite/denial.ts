@@ -190,6 +190,16 @@ export function denial(framework: Framework): void {
       expect([answer.status, JSON.parse(answer.body)]).toEqual([429, { error: 'slow down' }])
     })
 
+    it.each([false, true])(
+      'that returns the response without sending it has the default body sent (%j)',
+      async (wait) => {
+        const onLimited = (_request: unknown, response: unknown) =>
+          wait ? Promise.resolve(response) : response
+        const answer = await denied({ ...one, onLimited })
+        expect([answer.status, answer.body.length > 0]).toEqual([429, true])
+      }
+    )
+
     it.each(['ip', 'user'] as const)('may redirect, by the status of redirects (key %s)', async (key) => {
       for (const wait of [false, true]) {
         const onLimited = (_request: unknown, response: unknown) => {

@@ -354,6 +354,23 @@ export function options(framework: Framework): void {
 
   describe('countOnly', () => {
     const byStatus: Handler = ({ request, send }) => send(Number(request.headers['x-status'] ?? 200))
+    // In Koa nothing is sent before the handler ends.
+    it.skipIf(framework.name === 'koa').each<['failures' | 'successes', number, number]>([
+      ['failures', 401, 200],
+      ['successes', 200, 500]
+    ])('%s goes by the status that was sent, whatever is set afterwards', async (countOnly, sent, set) => {
+      const handler: Handler = ({ send }) => {
+        send(sent)
+        try {
+          send(set)
+        } catch {
+          // What was sent already may be an error.
+        }
+      }
+      const app = await run({ global: { limit: 2, ...minute, countOnly }, routes: [{ path: '/', handler }] })
+      expect(await app.statuses([{}, {}, {}])).toEqual([sent, sent, 429])
+    })
+
     const spec = (countOnly: Options['countOnly'], limit = 2, more: object = {}): AppSpec => ({
       global: untyped({ limit, ...minute, countOnly, ...more }),
       routes: [

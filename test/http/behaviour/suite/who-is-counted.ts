@@ -75,18 +75,6 @@ export function whoIsCounted(framework: Framework): void {
       expect(await app.statuses([preflight, preflight])).toEqual([200, 429])
     })
 
-    it('that CORS middleware answers cost nothing', async () => {
-      const cors = ({ request, setHeader, send }: Parameters<NonNullable<AppSpec['after']>[number]>[0]) => {
-        setHeader('Access-Control-Allow-Origin', '*')
-        setHeader('Access-Control-Allow-Methods', 'POST')
-        if (request.method === 'OPTIONS') send(204)
-      }
-      const app = await run({ global: one, after: [cors], routes: anyMethod })
-      expect(await app.statuses([preflight, preflight, preflight, {}, preflight])).toEqual([
-        204, 204, 204, 200, 204
-      ])
-    })
-
     it('can be left out by `skip`', async () => {
       const app = await run({
         global: { ...one, skip: ({ method }) => method === 'OPTIONS' },
@@ -148,6 +136,18 @@ export function whoIsCounted(framework: Framework): void {
       )
       expect(await app.statuses(asks)).toEqual([200, 429, 429, 200])
       expect(await app.statuses([{ headers: { [peerField]: '198.51.100.7' } }])).toEqual([403])
+    })
+  })
+
+  describe('addresses that 6to4 and NAT64 must not carry', () => {
+    it('are not those of the private networks and of this host', async () => {
+      const app = await run({
+        global: { ...one, ipv6Subnet: false, allow: ['loopback', '10.0.0.0/8', '192.168.0.0/16'] }
+      })
+      for (const peer of ['2002:7f00:1::1', '2002:a00:1::1', '64:ff9b::a00:1', '64:ff9b::192.168.0.1']) {
+        const ask = { headers: { [peerField]: peer } }
+        expect(await app.statuses([ask, ask])).toEqual([200, 429])
+      }
     })
   })
 
