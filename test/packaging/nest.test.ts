@@ -5,6 +5,7 @@ import { bundled } from './bundle.js'
 import { bundler, commonjs, declare, nodenext as nodenextModule } from './declarations.js'
 import { installProjects, type Projects } from './install.js'
 import { type Run, run } from './run.js'
+import { lowestTypeScript } from './versions.js'
 
 type PackageType = 'module' | 'commonjs'
 
@@ -20,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => installed?.remove(), timeout)
 
 const nodenext = ['--module', 'nodenext']
+const leniently = ['--skipLibCheck', 'true']
 // It knows no `exports`. Fastify's own declarations fail under it.
 const classic = ['--module', 'commonjs', '--moduleResolution', 'node10', '--skipLibCheck', 'true']
 
@@ -72,7 +74,6 @@ describe.concurrent('an application', { timeout }, () => {
 describe.concurrent('for TypeScript 7', { timeout }, () => {
   // CommonJS by node16 knows no ES modules, as all of NestJS 12 is: for users nothing of it can be imported there, and
   // of the declarations here one is CommonJS.
-  const leniently = ['--skipLibCheck', 'true']
   const cases: readonly (readonly [string, PackageType, string, readonly string[]])[] = [
     ['nest-12', 'module', 'node16', leniently],
     ['nest-12', 'module', 'nodenext', []],
@@ -88,6 +89,19 @@ describe.concurrent('for TypeScript 7', { timeout }, () => {
     expect(await compile(line, type, all, 'typescript7')).toEqual(passed)
   })
 })
+
+// Below TypeScript 5.8 no CommonJS may lead to ES modules, as which NestJS 12 comes: the declarations here are CommonJS.
+it.each([
+  ['nest-12', leniently],
+  ['nest-11', []]
+] as const)(
+  'the types on %s are right for the lowest TypeScript, with %j',
+  { timeout },
+  async (line, flags) => {
+    const all = [...nodenext, '--noEmit', ...flags, 'nest/types.ts']
+    expect(await compile(line, 'module', all, lowestTypeScript)).toEqual(passed)
+  }
+)
 
 describe.concurrent('what is exported', { timeout }, () => {
   it.each(lines)('has types that can be named, on %s', async (line) => {

@@ -9,7 +9,7 @@ import { bundled } from './bundle.js'
 import { bundler, classic, commonjs, declare, node16, nodenext } from './declarations.js'
 import { installProjects, type Projects, versionIn } from './install.js'
 import { outputOf, type Run, run } from './run.js'
-import { projects } from './versions.js'
+import { lowestTypeScript, projects } from './versions.js'
 
 type Project = 'current' | 'express-only' | 'fastify-only' | 'core-only'
 type PackageType = 'module' | 'commonjs'
@@ -251,6 +251,14 @@ describe.concurrent('for TypeScript', { timeout }, () => {
   it.each(declaring)('by %s writes declarations of all that may be exported', async (compiler, settings) => {
     const files = ['root', 'express', 'fastify', 'http', 'redis', 'remote', 'shared']
     expect(await declare(join(installed.folder, 'current'), tscOf(compiler), files, settings)).toEqual(passed)
+  })
+
+  it('finds all types by the lowest version that README names', async () => {
+    const readme = await readFile(join(installed.packed.folder, 'README.md'), 'utf8')
+    const [, major, minor] = /TypeScript ≥ (\d+)\.(\d+)/.exec(readme)!
+    expect(lowestTypeScript).toBe(`typescript${major}${minor}`)
+    const flags = [...resolutions.nodenext, '--noEmit', ...sources]
+    expect(await compile('current', 'module', flags, lowestTypeScript)).toEqual(passed)
   })
 
   it('reports a wrong option of `rateLimit` once, where it stands', async () => {

@@ -26,8 +26,11 @@ export const projects = {
   'nest-10': { [nest10]: [...nestPackages, 'fastify'], [installed]: ['@types/express'] }
 } satisfies Readonly<Record<string, Beside>>
 
+/** The lowest TypeScript that README names. */
+export const lowestTypeScript = 'typescript54'
+
 /** What compiles and tests them. */
 export const tools: Beside = {
   [here]: ['@types/node', 'typescript', 'typescript7', 'vitest'],
-  [installed]: ['@swc/jest', '@types/jest', 'jest', 'ts-jest']
+  [installed]: ['@swc/jest', '@types/jest', 'jest', 'ts-jest', lowestTypeScript]
 }
