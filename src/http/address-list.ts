@@ -1,7 +1,8 @@
 import ipaddr from 'ipaddr.js'
 import type { HeadgateError } from '../core/errors.js'
 import { badOption } from '../core/options.js'
-import { embeddedIPv4, readGroups, readIPv4 } from './address.js'
+import { readGroups, readIPv4 } from './address.js'
+import { embeddedIPv4 } from './embedded-ipv4.js'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = readonly [network: Address, length: number]

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Host } from './host.js'
 
 /**
@@ -18,7 +17,8 @@ export function isPreflight<Req>(host: Host<Req, never>, request: Req): boolean 
 }
 
 /** What is read of a request of Node's HTTP/1 or HTTP/2. */
-export type Bodied = Pick<IncomingMessage, 'headers'> & {
+export interface Bodied {
+  readonly headers: { readonly [name: string]: string | readonly string[] | undefined }
   readonly stream?: { readonly endAfterHeaders?: boolean } | undefined
 }
 

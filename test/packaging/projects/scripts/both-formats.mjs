@@ -7,20 +7,21 @@ import plugin from 'headgate/fastify'
 const require = createRequire(import.meta.url)
 const asCommonJS = require('headgate')
 
-const everyOther = (name) => ({
+const onePerWindow = (name) => ({
   name,
   slots: () => 1,
-  check(state, at, _rule, _now, _cost, out) {
-    const allowed = state[at] % 2 === 0
-    out[0] = allowed ? 1 : 0
-    out[1] = allowed ? 0 : 1
-    out[2] = allowed ? 0 : 1
-    return allowed
+  capacity: () => 1,
+  check(state, at, _rule, now, _cost, out) {
+    const wait = Math.max(0, state[at] - now)
+    out[0] = wait === 0 ? 1 : 0
+    out[1] = wait
+    out[2] = wait
+    return wait === 0
   },
-  charge(state, at, _rule, _now, _cost, out) {
-    state[at]++
+  charge(state, at, { windowMs }, now, _cost, out) {
+    state[at] = now + windowMs
     out[0] = 0
-    out[2] = 1
+    out[2] = windowMs
   }
 })
 
@@ -30,7 +31,7 @@ for (const [definer, user] of [
   [asCommonJS, asModule]
 ]) {
   const name = definer === asModule ? 'by-module' : 'by-commonjs'
-  const defined = definer.defineStrategy(everyOther(name))
+  const defined = definer.defineStrategy(onePerWindow(name))
   for (const strategy of [defined, name]) {
     const limiter = user.createLimiter({ limit: 1, window: '1m', strategy })
     assert.deepEqual([limiter.consume('a').allowed, limiter.consume('a').allowed], [true, false])
