@@ -6,7 +6,7 @@ const slots = 200
 /** How often the numbers of a key were not all the same. */
 export const seen = { torn: 0 }
 
-/** Counts in many numbers, which are all the same unless they are read while they are written. */
+/** Counts without end in many numbers, which are all the same unless they are read while they are written. */
 export const uniformRules: Strategy = {
   name: 'uniform',
   slots: () => slots,
@@ -17,13 +17,13 @@ export const uniformRules: Strategy = {
         break
       }
     out[0] = rule.limit - state[at]!
-    out[1] = 0
-    out[2] = state[at]! > 0 ? rule.windowMs : 0
+    out[1] = cost <= out[0]! ? 0 : Number.POSITIVE_INFINITY
+    out[2] = state[at]! > 0 ? Number.POSITIVE_INFINITY : 0
     return cost <= out[0]!
   },
   charge(state, at, rule, _now, cost, out) {
-    state.fill(state[at]! + cost, at, at + slots)
+    state.fill(Math.min(rule.limit, state[at]! + cost), at, at + slots)
     out[0] = rule.limit - state[at]!
-    out[2] = rule.windowMs
+    out[2] = Number.POSITIVE_INFINITY
   }
 }
