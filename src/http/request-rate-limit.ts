@@ -174,7 +174,7 @@ export class RequestRateLimit implements Decision {
     if (charged > 0) late.push({ decision, charged, at })
     this.#decision = decision
     this.#at = at
-    // All limiters of the response are told of together, by the latest that tells of any.
+    // One limiter writes the headers for all on the response: the latest that writes any.
     const speaker = speakerOf(recordOf(this.#asked.request) ?? this)
     speaker?.origin.recorder.rewrite(speaker)
   }

@@ -8,7 +8,7 @@ const { channel } = process.getBuiltinModule('node:diagnostics_channel')
  * each on the oldest and the newest version.
  */
 
-/** Where the listener is kept that is told of new servers, for all copies of this package in the process. */
+/** Keeps the listener for new servers, one for all copies of this package in the process. */
 const watching = Symbol.for('headgate.fastify.watch/1')
 
 type Listener = (message: unknown) => void
@@ -32,12 +32,12 @@ export function onServerMade(made: (app: FastifyInstance) => void): void {
   if (earlier !== undefined) initialization.unsubscribe(earlier)
 }
 
-/** A hook that is told of routes. */
+/** An `onRoute` hook. */
 export type RouteHook = (this: FastifyInstance, route: RouteOptions) => void
 
 /**
- * Has a hook run after all others that are told of the routes of an instance; false where that cannot be. It must be asked
- * for by a hook that is told of a route, and holds for that route.
+ * Runs a hook after all other `onRoute` hooks of an instance; false where that is not possible. Call it from an `onRoute`
+ * hook: it holds for the route in hand.
  *
  * Relies on the symbol `fastify.hooks`, under which an instance keeps its hooks by name, and on the list of `onRoute`
  * being walked from its beginning to what is its end by then. That the hooks of routes themselves are read once all plugins
