@@ -1,3 +1,4 @@
+import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Operation } from './operation.js'
@@ -53,7 +54,10 @@ export interface LimiterTerms {
 export interface Call {
   /** The label of the node that it goes to. */
   readonly node: string
-  /** When it is given up, on the monotonic clock (`performance.now()`). */
+  /**
+   * When it is given up, on the monotonic clock (`performance.now()`), if the event loop is free: time in which this
+   * process could not have read an answer is not counted.
+   */
   readonly dueAt: number
   /**
    * The same on the backend's clock, whole ms, as its last answer told the time: what a node begins later must change
@@ -64,6 +68,8 @@ export interface Call {
   readonly isOver: boolean
   /** To be set while it waits for a connection, so that the error says so. */
   waitsForConnection: boolean
+  /** Why there is no connection, as far as the backend knows: the error says it. */
+  connectionError: string | null
   /** Called if it is given up. */
   onGivenUp: (() => void) | null
   /**
@@ -104,10 +110,16 @@ export interface Runner {
   readonly most: number
   /**
    * Runs operations on keys of one shard, in this order: all, or none if it rejects.
-   * @returns a verdict for each that is decided, from the source `'store'`, and undefined for each other
+   * @returns an answer to each
    */
-  run(requests: readonly Request[], call: Call): Promise<readonly (Verdict | undefined)[]>
+  run(requests: readonly Request[], call: Call): Promise<readonly Answer[]>
 }
+
+/**
+ * What becomes of an operation: a verdict if it is decided, from the source `'store'`; undefined if it is not; or the
+ * error of a strategy of the user, which has changed nothing and fails this operation alone.
+ */
+export type Answer = Verdict | undefined | HeadgateError
 
 /** What a key is to hold from now on. */
 export interface Change {

@@ -1,11 +1,13 @@
+import { HeadgateError } from '../core/errors.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Request, Runner } from './backend.js'
-import { checkedVerdicts, promised } from './contract.js'
+import { checkedAnswers, promised } from './contract.js'
 import type { Deadline } from './deadline.js'
 import type { Location } from './executor.js'
 import type { Node } from './nodes.js'
+import { setImmediate } from './own-time.js'
 
-interface Pending {
+interface Batch {
   /** Where the shard is, as it was found last. */
   node: Node
   readonly requests: Request[]
@@ -13,14 +15,23 @@ interface Pending {
   readonly rejects: ((error: unknown) => void)[]
 }
 
+/** What is asked of one runner. */
+interface Line {
+  readonly runner: Runner
+  /** Calls on their way. */
+  calls: number
+  /** What waits, by shard. */
+  waiting: Map<number, Batch>
+  isScheduled: boolean
+}
+
 /**
  * Sends what is asked for in one turn of the event loop in one call per runner and shard, in the order in which it was
- * asked for.
+ * asked for. If nothing of its runner is on its way that is what one piece of code asks for: it need not wait for others.
  */
 export class Batches {
   readonly #deadline: Deadline
-  #waiting = new Map<Runner, Map<number, Pending>>()
-  #isScheduled = false
+  readonly #lines = new Map<Runner, Line>()
 
   constructor(deadline: Deadline) {
     this.#deadline = deadline
@@ -29,47 +40,61 @@ export class Batches {
   /** @throws HeadgateError `HEADGATE_STORE_FAILED` */
   add({ node, shard }: Location, request: Request): Promise<Verdict | undefined> {
     return new Promise((resolve, reject) => {
-      const { runner } = request.rules
-      const shards = entry(this.#waiting, runner, () => new Map<number, Pending>())
-      const batch = entry(shards, shard, (): Pending => ({ node, requests: [], resolves: [], rejects: [] }))
+      const line = this.#lineOf(request.rules.runner)
+      let batch = line.waiting.get(shard)
+      if (batch === undefined) {
+        batch = { node, requests: [], resolves: [], rejects: [] }
+        line.waiting.set(shard, batch)
+      }
       batch.node = node
       batch.requests.push(request)
       batch.resolves.push(resolve)
       batch.rejects.push(reject)
-      if (batch.requests.length === runner.most) {
-        shards.delete(shard)
-        this.#send(runner, batch)
-      } else if (!this.#isScheduled) {
-        this.#isScheduled = true
-        setImmediate(() => this.#flush())
+      if (batch.requests.length === line.runner.most) {
+        line.waiting.delete(shard)
+        this.#send(line, batch)
+      } else if (!line.isScheduled) {
+        line.isScheduled = true
+        const flush = () => this.#flush(line)
+        if (line.calls === 0) queueMicrotask(flush)
+        else setImmediate(flush)
       }
     })
   }
 
-  #flush(): void {
-    const waiting = this.#waiting
-    this.#waiting = new Map()
-    this.#isScheduled = false
-    for (const [runner, shards] of waiting) for (const batch of shards.values()) this.#send(runner, batch)
-  }
-
-  async #send(runner: Runner, { node, requests, resolves, rejects }: Pending): Promise<void> {
-    try {
-      const verdicts = await this.#deadline.call(node, async (call) =>
-        checkedVerdicts(await promised('run', runner.run(requests, call)), requests)
-      )
-      for (const [i, resolve] of resolves.entries()) resolve(verdicts[i])
-    } catch (error) {
-      for (const reject of rejects) reject(error)
+  #lineOf(runner: Runner): Line {
+    let line = this.#lines.get(runner)
+    if (line === undefined) {
+      line = { runner, calls: 0, waiting: new Map(), isScheduled: false }
+      this.#lines.set(runner, line)
     }
+    return line
   }
-}
 
-function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key)
-  if (value === undefined) {
-    value = make()
-    map.set(key, value)
+  #flush(line: Line): void {
+    const { waiting } = line
+    line.isScheduled = false
+    line.waiting = new Map()
+    for (const batch of waiting.values()) this.#send(line, batch)
   }
-  return value
+
+  #send(line: Line, { node, requests, resolves, rejects }: Batch): void {
+    line.calls++
+    this.#deadline
+      .call(node, (call) =>
+        promised('run', line.runner.run(requests, call)).then((answers) => checkedAnswers(answers, requests))
+      )
+      .then(
+        (answers) => {
+          line.calls--
+          for (const [i, answer] of answers.entries())
+            if (answer instanceof HeadgateError) rejects[i]!(answer)
+            else resolves[i]!(answer)
+        },
+        (error) => {
+          line.calls--
+          for (const reject of rejects) reject(error)
+        }
+      )
+  }
 }

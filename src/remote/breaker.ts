@@ -1,3 +1,5 @@
+import { monotonicMs } from './own-time.js'
+
 /** When a node counts as failing, and how often it is asked whether it still does. */
 export interface BreakerSettings {
   /** Calls in a row that must fail. */
@@ -28,13 +30,13 @@ export class Breaker {
 
   /** How long until one is tried, ms, at least 1. */
   get waitMs(): number {
-    return Math.max(1, Math.ceil((this.#retryAt ?? 0) - performance.now()))
+    return Math.max(1, Math.ceil((this.#retryAt ?? 0) - monotonicMs()))
   }
 
   /** True for what may be sent; while the breaker is open, for one each cooldown. */
   admits(): boolean {
     if (this.#retryAt === null) return true
-    const now = performance.now()
+    const now = monotonicMs()
     if (now < this.#retryAt) return false
     // By time alone: a trial that never comes to a call, or goes to another node, must not keep this one shut.
     this.#retryAt = now + this.#settings.cooldownMs
@@ -54,7 +56,7 @@ export class Breaker {
     const wasOpen = this.isOpen
     this.#failures++
     if (!wasOpen && this.#failures < this.#settings.failures) return false
-    this.#retryAt = performance.now() + this.#settings.cooldownMs
+    this.#retryAt = monotonicMs() + this.#settings.cooldownMs
     return !wasOpen
   }
 }

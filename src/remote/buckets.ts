@@ -191,7 +191,7 @@ export class RemoteBuckets implements AsyncBuckets {
       (verdict) => hear(verdict!),
       (error) => {
         // An error of the user's strategy is no failure of the store.
-        if (!(error instanceof HeadgateError)) throw error
+        if ((error as HeadgateError).code !== 'HEADGATE_STORE_FAILED') throw error
         return decideHere()
       }
     )

@@ -1,6 +1,7 @@
+import { HeadgateError } from '../core/errors.js'
 import { badOption, shown } from '../core/options.js'
 import { outSize, type Verdict } from '../core/verdict.js'
-import type { Backend, Locking, Operating, Request, Rules, Swapped, Swapping } from './backend.js'
+import type { Answer, Backend, Locking, Operating, Request, Rules, Swapped, Swapping } from './backend.js'
 import { Breach } from './failure.js'
 import { isDecided } from './operation.js'
 
@@ -92,18 +93,17 @@ export function checkedSwap(swapped: Swapped, isWritten: boolean): Swapped {
   return { isDone: false, text: stateText(text), now: instantOf('`now` of `swap`', now) }
 }
 
-/** The verdicts of `run`: one for each operation that is decided. */
-export function checkedVerdicts(
-  verdicts: readonly (Verdict | undefined)[],
-  requests: readonly Request[]
-): (Verdict | undefined)[] {
+/** The answers of `run`: a verdict for each operation that is decided. */
+export function checkedAnswers(verdicts: readonly Answer[], requests: readonly Request[]): Answer[] {
   if (!Array.isArray(verdicts) || verdicts.length !== requests.length)
     throw new Breach(
       `\`run\` answered ${requests.length} operations with ${shown(verdicts)}: give an array with a verdict or undefined for each`
     )
-  return requests.map((request, i) =>
-    isDecided(request.operation) ? checkedVerdict(verdicts[i], request.rules.policies.length) : undefined
-  )
+  return requests.map(({ operation, rules }, i) => {
+    const answer = verdicts[i]
+    if (answer instanceof HeadgateError) return answer
+    return isDecided(operation) ? checkedVerdict(answer, rules.policies.length) : undefined
+  })
 }
 
 function checkedVerdict(verdict: Verdict | undefined, tiers: number): Verdict {

@@ -1,8 +1,9 @@
 import { HeadgateError } from '../core/errors.js'
 import type { Call } from './backend.js'
-import { instantOf } from './contract.js'
 import { Breach, failureOf } from './failure.js'
+import { LoopTime, type Waiting } from './loop-time.js'
 import type { Node, Nodes } from './nodes.js'
+import { TimedCall } from './timed-call.js'
 
 /** Settings of `Deadline`. */
 export interface DeadlineSettings {
@@ -13,48 +14,6 @@ export interface DeadlineSettings {
   readonly isOutage: (error: unknown) => boolean
 }
 
-/** A call under way: the only one who judges whether it is in time. */
-class TimedCall implements Call {
-  readonly dueAt: number
-  isOver = false
-  waitsForConnection = false
-  onGivenUp: (() => void) | null = null
-  timer: NodeJS.Timeout | null = null
-  /** True if it was given up, and what became of it is still to be told to the breaker. */
-  isWatched = false
-  /** Ends it as failed. */
-  fail: (error: unknown) => void = () => {}
-  readonly #node: Node
-
-  constructor(node: Node, dueAt: number) {
-    this.#node = node
-    this.dueAt = dueAt
-  }
-
-  get node(): string {
-    return this.#node.label
-  }
-
-  /** The server reads its clock in whole ms. */
-  get expiresAt(): number {
-    return Math.floor(this.dueAt + this.#node.clockAhead) - 1
-  }
-
-  tellTime(now: number): void {
-    try {
-      this.#node.clockAhead = instantOf('`now` of `tellTime`', now) - performance.now()
-    } catch (error) {
-      if (!this.isOver) this.fail(error)
-    }
-  }
-
-  end(): void {
-    this.isOver = true
-    this.isWatched = false
-    if (this.timer !== null) clearTimeout(this.timer)
-  }
-}
-
 /** The error of what was given up. It says what the breaker needs to know: nobody else is asked. */
 class Lateness extends HeadgateError {}
 
@@ -62,51 +21,61 @@ class Lateness extends HeadgateError {}
 export class Deadline {
   readonly #settings: DeadlineSettings
   readonly #nodes: Nodes
+  readonly #time: LoopTime
 
   constructor(nodes: Nodes, settings: DeadlineSettings) {
     this.#nodes = nodes
     this.#settings = settings
+    this.#time = new LoopTime(settings.deadlineMs)
   }
 
-  /** When what begins now is given up, on the monotonic clock. */
-  dueAt(): number {
-    return performance.now() + this.#settings.deadlineMs
+  /** When what begins now is given up, in loop time. */
+  due(): number {
+    return this.#time.due()
+  }
+
+  /** Has something given up that waits here, and not for a call. */
+  expect(waiting: Waiting): void {
+    this.#time.add(waiting)
+  }
+
+  /** Ends that. */
+  forget(waiting: Waiting): void {
+    this.#time.delete(waiting)
   }
 
   /**
-   * @param judgedAt until when the node may answer before its breaker counts a failure: later than `dueAt` for what
+   * @param due when it is given up, in loop time
+   * @param judgedAt until when the node may answer before its breaker counts a failure: later than `due` for what
    * others of its kind kept waiting
    * @throws HeadgateError `HEADGATE_STORE_FAILED`
    */
   call<T>(
     node: Node,
     start: (call: Call) => PromiseLike<T>,
-    dueAt: number = this.dueAt(),
-    judgedAt: number = dueAt
+    due: number = this.due(),
+    judgedAt: number = due
   ): Promise<T> {
+    // It has waited for others of its kind, not for the node.
+    if (due <= this.#time.now) return Promise.reject(this.lateness())
     return new Promise((resolve, reject) => {
-      const leftMs = dueAt - performance.now()
-      // It has waited for others of its kind, not for the node.
-      if (leftMs <= 0) return reject(this.lateness())
-      const call = new TimedCall(node, dueAt)
-      call.fail = (error) => {
-        call.end()
-        reject(this.count(node, error))
+      const failed = (error: unknown) => reject(this.count(node, error))
+      const late = (isFinal: boolean) => {
+        const error = this.lateness(call)
+        reject(isFinal ? this.count(node, error) : error)
       }
-      const giveUp = () => (judgedAt > dueAt ? this.#watch(call, judgedAt, reject) : this.#giveUp(call))
-      call.timer = inTime(call, leftMs, giveUp)
-      // What is thrown at once is as what the promise rejects with.
-      new Promise<T>((begun) => begun(start(call))).then(
+      const call = new TimedCall(node, this.#time, due, judgedAt, { failed, late })
+      begun(start, call).then(
         (answer) => {
-          if (call.isOver && !call.isWatched) return
-          call.end()
+          if (!call.end()) return
           resolve(answer)
           this.#nodes.succeed(node)
         },
         (error) => {
           // What fails after it was given up may fail for that reason.
-          if (call.isOver) call.end()
-          else call.fail(error)
+          const { isOver } = call
+          call.end()
+          if (!isOver) failed(error)
         }
       )
     })
@@ -128,36 +97,22 @@ export class Deadline {
     }
   }
 
-  #giveUp(call: TimedCall): void {
-    call.fail(this.lateness(call.waitsForConnection))
-    try {
-      call.onGivenUp?.()
-    } catch {
-      // The call has failed already.
-    }
-  }
-
-  /** Gives up a call that had less than the deadline, and leaves the node the rest of it to answer. */
-  #watch(call: TimedCall, judgedAt: number, reject: (error: HeadgateError) => void): void {
-    call.end()
-    call.isWatched = true
-    reject(this.lateness(call.waitsForConnection))
-    call.timer = inTime(call, judgedAt - performance.now(), () => this.#giveUp(call))
-  }
-
   /** The error of what was not answered in time. */
-  lateness(waitsForConnection = false): HeadgateError {
+  lateness(call?: Call): HeadgateError {
     const { name, deadlineMs } = this.#settings
-    const what = waitsForConnection ? `The ${name} client had no connection` : `${name} did not answer`
+    const why = call?.connectionError ? ` (${call.connectionError})` : ''
+    const what = call?.waitsForConnection
+      ? `The ${name} client had no connection${why}`
+      : `${name} did not answer`
     return new Lateness('HEADGATE_STORE_FAILED', `${what} within ${deadlineMs} ms, the \`deadline\`.`)
   }
 }
 
-/** A process that was busy past the deadline may have the answer at hand: it is given one turn to be read. */
-function inTime(call: TimedCall, leftMs: number, giveUp: () => void): NodeJS.Timeout {
-  return setTimeout(() => {
-    setImmediate(() => {
-      if (!call.isOver || call.isWatched) giveUp()
-    })
-  }, leftMs)
+/** What is thrown at once is as what the promise rejects with. */
+function begun<T>(start: (call: Call) => PromiseLike<T>, call: Call): PromiseLike<T> {
+  try {
+    return start(call)
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }

@@ -2,42 +2,53 @@ import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Deadline } from './deadline.js'
 import type { Outcome } from './key-state.js'
+import type { Waiting } from './loop-time.js'
 import type { Node } from './nodes.js'
 import type { Operation } from './operation.js'
 
 /** One operation on a key, from when it is asked for until it is answered. */
-export class Asked {
+export class Asked implements Waiting {
   readonly node: Node
   readonly operation: Operation
   readonly policies: readonly Policy[]
-  /** When it is given up, on the monotonic clock. */
-  readonly dueAt: number
+  /** When it is given up, in loop time. */
+  readonly due: number
   readonly answer: Promise<Verdict | undefined>
   isOver = false
   #resolve!: (verdict: Verdict | undefined) => void
   #reject!: (error: unknown) => void
-  #timer: NodeJS.Timeout | null = null
+  readonly #deadline: Deadline
 
-  constructor(node: Node, operation: Operation, policies: readonly Policy[], dueAt: number) {
+  constructor(
+    node: Node,
+    operation: Operation,
+    policies: readonly Policy[],
+    deadline: Deadline,
+    due: number
+  ) {
     this.node = node
     this.operation = operation
     this.policies = policies
-    this.dueAt = dueAt
+    this.#deadline = deadline
+    this.due = due
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
   }
 
-  /** Gives it up when its time is over, if nothing else does. */
-  expire(lateness: () => Error): void {
-    const giveUp = () => setImmediate(() => this.reject(lateness()))
-    this.#timer = setTimeout(giveUp, this.dueAt - performance.now())
+  giveUp(): void {
+    this.reject(this.#deadline.lateness())
+  }
+
+  /** Has it given up when its time is over, if nothing else does. */
+  expire(): void {
+    this.#deadline.expect(this)
   }
 
   /** Leaves it to the call that it is part of to give it up. */
   leaveToCall(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#deadline.forget(this)
   }
 
   settle(outcome: Outcome): void {
@@ -62,9 +73,9 @@ export interface Round {
   readonly key: string
   readonly all: readonly Asked[]
   readonly node: Node
-  /** When the last of them is given up, on the monotonic clock. */
-  readonly dueAt: number
-  /** Until when the node may answer before that counts as a failure of the node. */
+  /** When the last of them is given up, in loop time. */
+  readonly due: number
+  /** Until when the node may answer before that counts as a failure of the node, in loop time. */
   readonly judgedAt: number
 }
 
@@ -85,7 +96,7 @@ export class KeyQueue {
 
   add(asked: Asked): void {
     this.#waiting.push(asked)
-    if (this.#isBusy) asked.expire(() => this.#deadline.lateness())
+    if (this.#isBusy) asked.expire()
   }
 
   /** What waits now; null once nothing does. */
@@ -93,11 +104,11 @@ export class KeyQueue {
     const all = this.#waiting.filter(({ isOver }) => !isOver)
     this.#waiting = []
     if (all.length === 0) return null
-    const { node, dueAt } = all[all.length - 1]!
+    const { node, due } = all[all.length - 1]!
     // What has waited behind its own key says nothing of the node: it has the whole deadline from now.
-    const judgedAt = this.#isBusy ? this.#deadline.dueAt() : dueAt
+    const judgedAt = this.#isBusy ? this.#deadline.due() : due
     this.#isBusy = true
-    for (const asked of all) if (asked.dueAt === dueAt) asked.leaveToCall()
-    return { key: this.#key, all, node, dueAt, judgedAt }
+    for (const asked of all) if (asked.due === due) asked.leaveToCall()
+    return { key: this.#key, all, node, due, judgedAt }
   }
 }

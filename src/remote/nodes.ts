@@ -5,6 +5,8 @@ import { Breaker, type BreakerSettings } from './breaker.js'
 import { checkedLabel, checkedShard } from './contract.js'
 import type { Location } from './executor.js'
 import { failureOf, reasonOf } from './failure.js'
+import { monotonicMs } from './own-time.js'
+import { ServerClock } from './server-clock.js'
 
 /** Settings of `Nodes`. */
 export interface NodeSettings {
@@ -19,11 +21,7 @@ export interface NodeSettings {
 export class Node {
   readonly breaker: Breaker
   readonly label: string
-  /**
-   * The server's clock minus this process's monotonic one, as of the last answer. Before the first answer, as if it
-   * were this machine's: if it is not, the answer corrects it.
-   */
-  clockAhead = Date.now() - performance.now()
+  readonly clock = new ServerClock(Date.now() - monotonicMs())
 
   constructor(label: string, settings: BreakerSettings) {
     this.label = label
@@ -56,7 +54,7 @@ export class Nodes {
 
   /** Where a key is, as the backend says. If it cannot tell, that is a failure, which a breaker of its own counts. */
   locate(key: string): Location {
-    if (this.#failing.size > 0 && performance.now() >= this.#reviewAt) this.#review()
+    if (this.#failing.size > 0 && monotonicMs() >= this.#reviewAt) this.#review()
     let shard = 0
     let label: string
     try {
@@ -94,7 +92,7 @@ export class Nodes {
 
   /** Forgets failing nodes that no longer serve anything: after a failover, nothing is sent to them any more. */
   #review(): void {
-    this.#reviewAt = performance.now() + this.#settings.breaker.cooldownMs
+    this.#reviewAt = monotonicMs() + this.#settings.breaker.cooldownMs
     const serving = this.#serving()
     if (serving === null) return
     const gone = [...this.#failing].filter((node) => node !== this.#unknown && !serving.has(node.label))

@@ -48,7 +48,7 @@ export class StateExecutor implements Executor {
     operation: Operation,
     policies: readonly Policy[]
   ): Promise<Verdict | undefined> {
-    const asked = new Asked(node, operation, policies, this.#deadline.dueAt())
+    const asked = new Asked(node, operation, policies, this.#deadline, this.#deadline.due())
     let queue = this.#queues.get(key)
     if (queue === undefined) {
       queue = new KeyQueue(key, this.#deadline)
@@ -127,8 +127,8 @@ export class StateExecutor implements Executor {
     )
   }
 
-  #call<T>({ node, dueAt, judgedAt }: Round, start: (call: Call) => Promise<T>): Promise<T> {
-    return this.#deadline.call(node, start, dueAt, judgedAt)
+  #call<T>({ node, due, judgedAt }: Round, start: (call: Call) => Promise<T>): Promise<T> {
+    return this.#deadline.call(node, start, due, judgedAt)
   }
 
   /** What a round makes of a key that holds this text. An error of the user's strategy is its operation's alone. */
