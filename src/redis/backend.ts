@@ -4,8 +4,8 @@ import { connectionOf, type RedisClient } from './client.js'
 import { canDecide } from './decision-script.js'
 import { tagOf } from './keys.js'
 import { Link } from './link.js'
-import { layoutOf, RedisRules, type RuleParts } from './rules.js'
-import type { Script } from './script.js'
+import { RedisOperating } from './operating.js'
+import type { Script, TimeSource } from './script.js'
 import { ScriptRunner } from './script-runner.js'
 import { slotCount, slotOf } from './slot.js'
 import { RedisSwapping } from './swap.js'
@@ -25,12 +25,14 @@ export class RedisBackend implements Backend {
   readonly nodes?: () => Iterable<string>
   readonly #link: Link
   readonly #prefix: string
+  readonly #time: TimeSource
   readonly #runners = new Map<Script, ScriptRunner>()
 
   constructor(client: RedisClient, { prefix, isCluster, clock }: RedisBackendSettings) {
     const connection = connectionOf(client, isCluster)
     this.#link = new Link(connection, clock)
     this.#prefix = prefix
+    this.#time = clock === null ? 'server' : 'given'
     if (connection.isCluster)
       this.nodes = () => Array.from({ length: slotCount }, (_, slot) => this.nodeOf(slot))
   }
@@ -44,9 +46,9 @@ export class RedisBackend implements Backend {
   }
 
   open(terms: LimiterTerms): Operating | Swapping {
-    if (!canDecide(terms.policies)) return new RedisSwapping(this.#link, this.#prefix, terms.name)
-    const parts: RuleParts = { terms, layout: layoutOf(terms), runnerOf: (script) => this.#runnerOf(script) }
-    return { rulesFor: (policies, lowest) => new RedisRules(parts, policies, lowest) }
+    return canDecide(terms.policies)
+      ? new RedisOperating(terms, this.#time, (script) => this.#runnerOf(script))
+      : new RedisSwapping(this.#link, this.#time, this.#prefix, terms.name)
   }
 
   clear(name: string | null): AsyncIterable<unknown> {

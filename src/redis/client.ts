@@ -1,4 +1,5 @@
 import { badOption } from '../core/options.js'
+import { commandsOf } from './ioredis-command.js'
 
 /**
  * A client of any kind: sends one command and gives its reply. `key` is its first key, by which clusters find the
@@ -8,7 +9,7 @@ export type SendCommand = (command: readonly string[], key: string) => Promise<u
 
 /** What the store needs of ioredis 5 and 6: a connection, a Sentinel's, or a cluster. */
 export interface IoredisLike {
-  call(command: string, ...args: (string | Buffer)[]): Promise<unknown>
+  call(command: string, ...args: string[]): Promise<unknown>
   readonly status: string
 }
 
@@ -30,13 +31,28 @@ export interface Connection {
   isReady(): boolean
   /** What tells the node that serves a slot from others. */
   nodeOf(slot: number): string
-  send(command: readonly (string | Buffer)[], key: string): Promise<unknown>
+  send(command: readonly string[], key: string): Promise<unknown>
+  /**
+   * Sends a script call whose ticket is `command[ticketAt]`: what is there when the command is written counts, as far
+   * as the client lets it.
+   */
+  sendCall(command: string[], key: string, ticketAt: number): Promise<unknown>
   /** What sends a command to each server that has keys; null if the client cannot name them. */
   servers(): readonly SendToServer[] | null
   /** What the client itself puts before each key. */
   readonly keyPrefix: string
-  /** Calls back when commands can be sent, and when those that were sent may be lost. Returns what ends it. */
-  listen(ready: () => void, lost: () => void): () => void
+  /** Calls back when something becomes of the connection. Returns what ends it. */
+  listen(listeners: ConnectionListeners): () => void
+}
+
+/** What a connection tells. */
+export interface ConnectionListeners {
+  /** Commands can be sent. */
+  readonly ready: () => void
+  /** Those that were sent may be lost. */
+  readonly lost: () => void
+  /** It could not be made, or broke, for this reason. */
+  readonly failed: (error: unknown) => void
 }
 
 /** Sends a command to one server. */
@@ -56,7 +72,7 @@ interface Anatomy {
   readonly masters?: readonly unknown[]
   readonly options?: { readonly keyPrefix?: unknown }
   connect?(): Promise<unknown>
-  on?(event: string, listener: () => void): unknown
+  on?(event: string, listener: (error?: unknown) => void): unknown
 }
 
 /**
@@ -82,7 +98,8 @@ function ofFunction(send: SendCommand, isCluster: boolean): Connection {
     isCluster,
     isReady: () => true,
     nodeOf: isCluster ? String : () => '',
-    send: (command, key) => send(command.map(String), key),
+    send,
+    sendCall: send,
     servers: () => (isCluster ? null : [(command) => send(command, '')]),
     keyPrefix: '',
     listen: () => () => {}
@@ -92,6 +109,13 @@ function ofFunction(send: SendCommand, isCluster: boolean): Connection {
 function ofIoredis(client: Anatomy): Connection {
   const isCluster = typeof client.nodes === 'function'
   const call = client.call as (...command: readonly unknown[]) => Promise<unknown>
+  const { keyPrefix } = client.options ?? {}
+  let make: ReturnType<typeof commandsOf> = null
+  const sendCall: Connection['sendCall'] = (command, _, ticketAt) => {
+    make ??= commandsOf((isCluster ? mastersOf(client)[0] : client)?.constructor)
+    if (make === null || typeof client.sendCommand !== 'function') return call.apply(client, command)
+    return client.sendCommand(make(command, ticketAt, keyPrefix))
+  }
   return {
     isCluster,
     isReady() {
@@ -103,27 +127,35 @@ function ofIoredis(client: Anatomy): Connection {
       ? (slot) => String((client.slots?.[slot] as string[] | undefined)?.[0] ?? slot)
       : () => '',
     send: (command) => call.apply(client, command as unknown[]),
+    sendCall,
     servers() {
-      const nodes = isCluster
-        ? (client.nodes as (role: string) => Anatomy[]).call(client, 'master')
-        : [client]
+      const nodes = isCluster ? mastersOf(client) : [client]
       return nodes.map((node) => (command) => (node.call as typeof call).apply(node, command as unknown[]))
     },
-    keyPrefix: String(client.options?.keyPrefix ?? ''),
-    listen: (ready, lost) => listen(client, { ready, close: lost })
+    keyPrefix: String(keyPrefix ?? ''),
+    listen: ({ ready, lost, failed }) => listen(client, { ready, close: lost, error: failed })
   }
+}
+
+function mastersOf(client: Anatomy): Anatomy[] {
+  return (client.nodes as (role: string) => Anatomy[]).call(client, 'master')
 }
 
 function ofNodeRedis(client: Anatomy): Connection {
   const isCluster = typeof client.nodeClient === 'function'
   const isSentinel = typeof client.getMasterNode === 'function'
   const send = (client.sendCommand as (...args: readonly unknown[]) => Promise<unknown>).bind(client)
+  const sendTo: Connection['send'] = isCluster
+    ? (command, key) => send(key, false, command)
+    : isSentinel
+      ? (command) => send(false, command)
+      : (command) => send(command)
   return {
     isCluster,
     isReady: () => (client.isReady ?? client.isOpen) !== false,
     nodeOf: isCluster ? (slot) => addressOf(client.slots?.[slot]) ?? String(slot) : () => '',
-    send: (command, key) =>
-      isCluster ? send(key, false, command) : isSentinel ? send(false, command) : send(command),
+    send: sendTo,
+    sendCall: sendTo,
     servers() {
       if (!isCluster) return [(command) => (isSentinel ? send(false, command) : send(command))]
       const clientOf = client.nodeClient as (master: unknown) => Promise<NodeRedisLike>
@@ -132,7 +164,8 @@ function ofNodeRedis(client: Anatomy): Connection {
       )
     },
     keyPrefix: '',
-    listen: (ready, lost) => listen(client, { ready, reconnecting: lost, end: lost })
+    listen: ({ ready, lost, failed }) =>
+      listen(client, { ready, reconnecting: lost, end: lost, error: failed })
   }
 }
 
@@ -141,22 +174,28 @@ function addressOf(shard: unknown): string | undefined {
 }
 
 /** Who listens to a client: many stores may share one, and it warns of many listeners. */
-const audiences = new WeakMap<object, Set<() => void>[]>()
+const audiences = new WeakMap<object, Set<Listener>[]>()
 
-function listen(client: Anatomy, listeners: Readonly<Record<string, () => void>>): () => void {
+type Listener = (error?: unknown) => void
+
+function listen(client: Anatomy, listeners: Readonly<Record<string, Listener>>): () => void {
   const events = Object.keys(listeners)
   let audience = audiences.get(client)
   if (audience === undefined) {
     audience = events.map(() => new Set())
     audiences.set(client, audience)
     audience.forEach((told, i) => {
-      client.on?.(events[i]!, () => {
-        for (const listener of told) listener()
+      client.on?.(events[i]!, (error) => {
+        for (const listener of told) listener(error)
       })
     })
   }
   const joined = audience
-  const own = events.map((event) => () => listeners[event]!())
+  const own = events.map(
+    (event): Listener =>
+      (error) =>
+        listeners[event]!(error)
+  )
   own.forEach((listener, i) => void joined[i]!.add(listener))
   return () => own.forEach((listener, i) => void joined[i]!.delete(listener))
 }

@@ -1,20 +1,20 @@
 import type { Policy } from '../core/policy.js'
-import type { Strategy } from '../core/strategy.js'
 import bucket from './lua/bucket.lua'
+import buckets from './lua/buckets.lua'
+import givenRules from './lua/given-rules.lua'
 import keys from './lua/keys.lua'
 import main from './lua/main.lua'
 import operations from './lua/operations.lua'
 import pages from './lua/pages.lua'
 import readOneByOne from './lua/read-one-by-one.lua'
 import readTogether from './lua/read-together.lua'
-import rules from './lua/rules.lua'
+import replied from './lua/replied.lua'
 import tier from './lua/tier.lua'
-import time from './lua/time.lua'
-import { type Script, scriptOf } from './script.js'
-import { called, twinOf } from './twins.js'
-
-/** Scripts by their text: limiters that need the same one share its calls. */
-const scripts = new Map<string, Script>()
+import { noPlainTakes, plainTakes } from './plain-takes.js'
+import { luaRules, type RuleParts } from './rules.js'
+import { type Script, scriptOf, type TimeSource } from './script.js'
+import type { StrategyNames } from './strategy-names.js'
+import { twinOf } from './twins.js'
 
 /** True if Redis can decide by every policy. */
 export function canDecide(policies: readonly Policy[]): boolean {
@@ -22,32 +22,23 @@ export function canDecide(policies: readonly Policy[]): boolean {
 }
 
 /**
- * The script that decides by some policies, and what it calls the strategy of each. It has no other strategies, since
- * each call makes its functions anew (bench/redis.js).
- * @param hasApart whether any tier has a key of its own
+ * The script that decides by some rules alone, which are written into it: most calls are plain takes, and need nothing
+ * else (bench/redis.js).
  */
-export function decisionScript(
-  policies: readonly Policy[],
-  hasApart: boolean
-): { readonly script: Script; readonly names: readonly string[] } {
-  const strategies = [...new Set(policies.map(({ strategy }) => strategy))]
-  const nameOf = (strategy: Strategy) => String(strategies.indexOf(strategy))
-  const twins = strategies.map(
-    (strategy) => `strategies['${nameOf(strategy)}'] = ${called(twinOf(strategy)!)}`
-  )
-  const made = scriptOf([
-    time,
-    ...twins,
-    rules,
-    hasApart ? readOneByOne : readTogether,
-    keys,
-    ...(hasApart ? [pages] : []),
-    tier,
-    bucket,
-    operations,
-    main
-  ])
-  const script = scripts.get(made.text) ?? made
-  scripts.set(made.text, script)
-  return { script, names: policies.map(({ strategy }) => nameOf(strategy)) }
+export function ownScript(time: TimeSource, parts: RuleParts, names: StrategyNames): Script {
+  const rules = `local begin, buckets = 2, { ${luaRules(parts, names)} }\n`
+  return assembled(time, parts, names, [plainTakes(parts, names), rules])
+}
+
+/** The script that is told of its rules in each call, for limits that are too many to have scripts of their own. */
+export function sharedScript(time: TimeSource, parts: RuleParts, names: StrategyNames): Script {
+  return assembled(time, parts, names, [noPlainTakes, givenRules])
+}
+
+function assembled(time: TimeSource, { layout }: RuleParts, names: StrategyNames, begin: string[]): Script {
+  const hasApart = layout.isApart.includes(true)
+  const how = hasApart ? readOneByOne : readTogether
+  const own = [replied, ...names.lua, ...begin]
+  const rest = [buckets, how, keys, ...(hasApart ? [pages] : []), tier, bucket, operations, main]
+  return scriptOf(time, [...own, ...rest], names.hasForeign)
 }

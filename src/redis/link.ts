@@ -1,9 +1,12 @@
+import { shown } from '../core/options.js'
 import type { Call } from '../remote/backend.js'
+import { reasonOf } from '../remote/failure.js'
 import type { Connection } from './client.js'
-import { absence, codeOf, failure } from './failure.js'
+import { absence, failure, isUnderstood, lacksScript } from './failure.js'
+import { spentTicket } from './ioredis-command.js'
 import { LostScripts } from './lost-scripts.js'
 import type { Script } from './script.js'
-import { Ticket } from './ticket.js'
+import { Unanswered } from './unanswered.js'
 
 /** One script call on its way. */
 interface Sending {
@@ -11,9 +14,10 @@ interface Sending {
   readonly script: Script
   readonly keys: readonly string[]
   readonly args: readonly string[]
-  readonly ticket: Ticket
   readonly resolve: (reply: readonly unknown[]) => void
   readonly reject: (error: Error) => void
+  /** The command that was sent last: clients read its ticket when they write it. */
+  words: string[]
   wasSent: boolean
   isOver: boolean
   /** True while it brings a lost script back, and others wait for that. */
@@ -24,9 +28,13 @@ interface Sending {
 /** How often a call that the server has not carried out is sent again: for a lost script, and for a ticket. */
 const mostResends = 3
 
+/** The words of a script call before its keys. */
+const headWords = 3
+
 /**
- * Calls scripts through a client. What is given up is never carried out later: the script refuses a ticket that has
- * expired, and the ticket of a call that is over is overwritten in the client's own copy of the command.
+ * Calls scripts through a client. What is given up is never carried out later: each call carries a ticket, which names
+ * the instant on the server's clock after which the script refuses it, and which is spent in the client's own copy of
+ * the command once the call is over.
  */
 export class Link {
   readonly connection: Connection
@@ -34,17 +42,23 @@ export class Link {
   readonly #clock: (() => number) | null
   readonly #sendings = new Set<Sending>()
   readonly #lostScripts = new LostScripts()
+  readonly #unanswered = new Unanswered()
+  /** Scripts that were answered, or brought to the server without its having said that it lacks them. */
+  readonly #known = new WeakSet<Script>()
   readonly #unlisten: () => void
   /** True after a call has waited in vain for a connection: others need not. */
   #isAway = false
+  /** Why there is no connection. */
+  #reason: string | null = null
 
   constructor(connection: Connection, clock: (() => number) | null) {
     this.connection = connection
     this.#clock = clock
-    this.#unlisten = connection.listen(
-      () => this.#sendWaiting(),
-      () => this.#loseSent()
-    )
+    this.#unlisten = connection.listen({
+      ready: () => this.#sendWaiting(),
+      lost: () => this.#loseSent(),
+      failed: (error) => this.#explain(error)
+    })
   }
 
   /** @throws HeadgateError `HEADGATE_STORE_FAILED` */
@@ -56,13 +70,15 @@ export class Link {
   ): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
       const sending: Sending = {
-        ...{ call, script, keys, args, ticket: new Ticket(), resolve, reject },
+        ...{ call, script, keys, args, resolve, reject, words: [] },
         ...{ wasSent: false, isOver: false, isLoading: false, resends: 0 }
       }
       const isReady = this.connection.isReady()
-      if (!isReady && this.#isAway) return reject(absence())
+      if (!isReady && this.#isAway) return reject(absence(this.#reason))
+      if (this.#unanswered.areTooMany(call.node)) return reject(this.#unanswered.error())
       this.#sendings.add(sending)
       call.waitsForConnection = true
+      call.connectionError = this.#reason
       call.onGivenUp = () => this.#giveUp(sending)
       if (isReady) this.#send(sending)
     })
@@ -74,6 +90,7 @@ export class Link {
 
   #sendWaiting(): void {
     this.#isAway = false
+    this.#reason = null
     for (const sending of this.#sendings) if (!sending.wasSent) this.#send(sending)
   }
 
@@ -83,35 +100,64 @@ export class Link {
       if (sending.wasSent) this.#fail(sending, failure(new Error('the connection was lost')))
   }
 
+  #explain(error: unknown): void {
+    this.#reason = reasonOf(error)
+    for (const { call, wasSent } of this.#sendings) if (!wasSent) call.connectionError = this.#reason
+  }
+
   #giveUp(sending: Sending): void {
-    if (!sending.wasSent) this.#isAway = !this.connection.isReady()
+    if (sending.wasSent) this.#unanswered.add(sending, sending.call.node)
+    else this.#isAway = !this.connection.isReady()
     this.#end(sending)
-    sending.ticket.invalidate()
   }
 
   #send(sending: Sending): void {
-    const { call, ticket } = sending
     sending.wasSent = true
-    call.waitsForConnection = false
-    if (this.#clock === null) ticket.stamp(call.expiresAt)
-    else ticket.stampForever()
+    sending.call.waitsForConnection = false
     this.#evaluate(sending, 'EVALSHA', sending.script.sha)
   }
 
-  async #evaluate(sending: Sending, command: 'EVALSHA' | 'EVAL', script: string): Promise<void> {
-    const { keys, args, ticket } = sending
-    const clock = this.#clock === null ? '' : String(this.#clock())
+  #evaluate(sending: Sending, command: 'EVALSHA' | 'EVAL', name: string): void {
+    const { call, script, keys, args } = sending
+    const ticket = String(this.#clock === null ? call.expiresAt : this.#clock())
+    const words = [command, name, String(keys.length), ...keys, ticket, ...args]
+    sending.words = words
+    this.#sent(words, keys).then(
+      (reply) => {
+        this.#unanswered.settle(sending)
+        if (sending.isOver) return
+        this.#release(sending)
+        this.#known.add(script)
+        this.#read(sending, reply)
+      },
+      (error) => {
+        this.#unanswered.settle(sending)
+        if (sending.isOver) return
+        this.#release(sending)
+        if (this.#isLost(sending, command, error)) this.#reload(sending)
+        else this.#fail(sending, failure(error, script))
+      }
+    )
+  }
+
+  /**
+   * True if the server lacks the script. Clients word that in ways of their own: what nobody understands about the first
+   * call of a script is taken for it, once.
+   */
+  #isLost(sending: Sending, command: string, error: unknown): boolean {
+    if (command !== 'EVALSHA' || sending.resends >= mostResends) return false
+    const isLost = lacksScript(error) || (!this.#known.has(sending.script) && !isUnderstood(error))
+    if (!isLost) return false
+    this.#known.add(sending.script)
+    sending.resends++
+    return true
+  }
+
+  #sent(words: string[], keys: readonly string[]): Promise<unknown> {
     try {
-      const whole = [command, script, String(keys.length), ...keys, ticket.bytes, clock, ...args]
-      const reply = await this.connection.send(whole, keys[0]!)
-      if (sending.isOver) return
-      this.#release(sending)
-      this.#read(sending, reply as unknown[])
+      return this.connection.sendCall(words, keys[0]!, headWords + keys.length)
     } catch (error) {
-      if (sending.isOver) return
-      this.#release(sending)
-      if (codeOf(error) === 'NOSCRIPT' && sending.resends++ < mostResends) this.#reload(sending)
-      else this.#fail(sending, failure(error))
+      return Promise.reject(error)
     }
   }
 
@@ -132,18 +178,21 @@ export class Link {
     this.#lostScripts.loaded(sending.call.node, sending.script)
   }
 
-  #read(sending: Sending, reply: unknown[]): void {
+  #read(sending: Sending, reply: unknown): void {
+    if (!Array.isArray(reply) || reply.length < 2)
+      return this.#fail(sending, failure(new Error(`the reply is ${shown(reply)}, and none of a script`)))
     sending.call.tellTime(Number(reply[1]))
+    if (sending.isOver) return
     if (Number(reply[0]) === 1) {
       this.#end(sending)
       sending.resolve(reply)
-    } else if (sending.resends++ < mostResends) this.#send(sending)
+    } else if (isSpent(sending)) this.#fail(sending, failure(new Error('the connection was lost')))
+    else if (sending.resends++ < mostResends) this.#send(sending)
     else this.#fail(sending, failure(new Error('the ticket has expired')))
   }
 
   #fail(sending: Sending, error: Error): void {
     this.#end(sending)
-    sending.ticket.invalidate()
     sending.reject(error)
   }
 
@@ -151,5 +200,12 @@ export class Link {
     sending.isOver = true
     this.#sendings.delete(sending)
     this.#release(sending)
+    const { words, keys } = sending
+    if (words.length > 0) words[headWords + keys.length] = spentTicket
   }
+}
+
+/** True if the client has spent the ticket itself, as it did not know what had become of the call. */
+function isSpent({ words, keys }: Sending): boolean {
+  return words[headWords + keys.length] === spentTicket
 }

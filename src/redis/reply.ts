@@ -1,33 +1,34 @@
 import type { Policy } from '../core/policy.js'
-import { outSize, type Verdict } from '../core/verdict.js'
+import type { Verdict } from '../core/verdict.js'
 
-/** Numbers of a verdict before those of its tiers. */
-const headSize = 2
+/** Where the verdicts of a reply begin: what is before them, server-time.lua says. */
+const begin = 2
 
-/** How many numbers of a reply a verdict takes. */
-export function lengthOf(policies: readonly Policy[]): number {
-  return headSize + policies.length * outSize
-}
+/** Reads the verdicts of a reply one after the other: see lua/main.lua. */
+export class ReplyReader {
+  readonly #reply: readonly unknown[]
+  readonly #now: number
+  #next = begin
 
-/** Reads the verdict that begins at `from` of a reply: see lua/main.lua. */
-export function readVerdict(reply: readonly unknown[], from: number, policies: readonly Policy[]): Verdict {
-  const flags = Number(reply[from])
-  const out: number[] = []
-  const end = from + lengthOf(policies)
-  for (let i = from + headSize; i < end; i++) out.push(numberOf(reply[i]))
-  return {
-    isAllowed: (flags & 1) === 1,
-    isBlocked: (flags & 2) === 2,
-    charged: Number(reply[from + 1]),
-    at: Number(reply[1]),
-    source: 'store',
-    policies,
-    out
+  constructor(reply: readonly unknown[]) {
+    this.#reply = reply
+    this.#now = Number(reply[1])
   }
-}
 
-/** Some clients are set to give numbers as text; -1 is infinity, which the protocol has no integer for. */
-function numberOf(value: unknown): number {
-  const number = Number(value)
-  return number === -1 ? Number.POSITIVE_INFINITY : number
+  verdict(policies: readonly Policy[], cost: number): Verdict {
+    const flags = Number(this.#reply[this.#next++])
+    const isAllowed = (flags & 1) === 1
+    const charged = (flags & 4) === 4 ? Number(this.#reply[this.#next++]) : isAllowed ? cost : 0
+    const out: number[] = []
+    for (const { shapes } of policies) {
+      out.push(this.#number(), this.#number(), this.#number(), shapes ? this.#number() : 0)
+    }
+    return { isAllowed, isBlocked: (flags & 2) === 2, charged, at: this.#now, source: 'store', policies, out }
+  }
+
+  /** Some clients are set to give numbers as text; -1 is infinity, which the protocol has no integer for. */
+  #number(): number {
+    const number = Number(this.#reply[this.#next++])
+    return number === -1 ? Number.POSITIVE_INFINITY : number
+  }
 }

@@ -1,7 +1,8 @@
 import type { Policy } from '../core/policy.js'
 import type { LimiterTerms, Rules, Runner } from '../remote/backend.js'
-import { decisionScript } from './decision-script.js'
+import { argument, type LuaFields, luaTable } from './lua-words.js'
 import type { Script } from './script.js'
+import type { StrategyNames } from './strategy-names.js'
 
 /** Tiers of more numbers than these have a key of their own. */
 const mostTogether = 16
@@ -26,67 +27,93 @@ export function layoutOf({ name, policies }: LimiterTerms): Layout {
   return { slots: policies.map(({ slots }) => slots), isApart, suffixes: [`:${name}`, ...own] }
 }
 
-/** What the rules of one limiter have in common. */
+/** What decides about one key of a limiter. */
 export interface RuleParts {
   readonly terms: LimiterTerms
   readonly layout: Layout
-  /** What runs a script. */
-  readonly runnerOf: (script: Script) => Runner
+  readonly policies: readonly Policy[]
+  /** The lowest limits that keys were charged under; null if limits do not vary. */
+  readonly lowest: readonly Policy[] | null
 }
 
-/** The arguments by which the script knows a limiter's rules: see lua/rules.lua. */
-export class RedisRules implements Rules {
-  readonly policies: readonly Policy[]
+/** The rules of one limiter, and how scripts go by them. */
+export interface RedisRules extends Rules {
   readonly runner: Runner
   readonly suffixes: readonly string[]
+  /** The script that has them written into it, and goes by no others; null if there would be too many. */
+  readonly own: Script | null
+  /** How a script is told of them: see lua/given-rules.lua. */
   readonly argv: readonly string[]
-
-  constructor(
-    { terms, layout, runnerOf }: RuleParts,
-    policies: readonly Policy[],
-    lowest: readonly Policy[] | null
-  ) {
-    const { script, names } = decisionScript([...policies, ...(lowest ?? [])], layout.isApart.includes(true))
-    this.policies = policies
-    this.runner = runnerOf(script)
-    this.suffixes = layout.suffixes
-    this.argv = [
-      String(terms.blockMs),
-      flag(terms.countDenied),
-      flag(lowest !== null),
-      String(policies.length),
-      ...policies.flatMap((policy, i) => [
-        names[i]!,
-        ...ruleOf(policy, layout, i),
-        ...(lowest === null ? [] : lowestOf(lowest[i]!, policy, names[policies.length + i]!))
-      ])
-    ]
-  }
 }
 
-function ruleOf(policy: Policy, layout: Layout, tier: number): string[] {
+/** What a strategy in Lua sees of its rule. */
+export function luaRuleOf(policy: Policy): LuaFields {
+  const { limit, windowMs, capacity } = policy
+  return { limit, windowMs, capacity, ...optionsOf(policy) }
+}
+
+function optionsOf({ align, burst, delayAfter }: Policy): LuaFields {
+  return { align: `'${align ?? 'clock'}'`, burst: burst ?? 0, delayAfter: delayAfter ?? 0 }
+}
+
+/** The rules as Lua, in the form of lua/given-rules.lua. */
+export function luaRules({ terms, layout, policies, lowest }: RuleParts, names: StrategyNames): string {
+  const { blockMs, countDenied } = terms
+  const strategy = (policy: Policy) => `strategies['${names.of(policy)}']`
+  const tiers = policies.map((policy, i) => {
+    const low = lowest === null || lowest[i] === policy ? undefined : lowest[i]
+    return luaTable({
+      ...luaRuleOf(policy),
+      strategy: strategy(policy),
+      ...tierOf(policy, layout, i),
+      lowest: low && luaTable({ ...luaRuleOf({ ...policy, ...limitsOf(low) }), strategy: strategy(low) })
+    })
+  })
+  return luaTable({ blockMs, countDenied, varies: lowest !== null }, tiers)
+}
+
+/** The rules as arguments. */
+export function ruleArguments(
+  { terms, layout, policies, lowest }: RuleParts,
+  names: StrategyNames
+): readonly string[] {
   return [
-    number(policy.limit),
-    String(policy.windowMs),
-    number(policy.capacity),
-    String(layout.slots[tier]),
-    flag(layout.isApart[tier]!),
-    flag(policy.strategy.aligned?.(policy) === true),
-    policy.align ?? 'clock',
-    String(policy.burst ?? 0),
-    String(policy.delayAfter ?? 0)
+    String(terms.blockMs),
+    flag(terms.countDenied),
+    flag(lowest !== null),
+    String(policies.length),
+    ...policies.flatMap((policy, i) => {
+      const { slots, isApart, aligned, shapes } = tierOf(policy, layout, i)
+      return [
+        names.of(policy),
+        ...[policy.limit, policy.windowMs, policy.capacity].map(argument),
+        policy.align ?? 'clock',
+        ...[policy.burst ?? 0, policy.delayAfter ?? 0, slots].map(argument),
+        ...[isApart, aligned, shapes].map(flag),
+        ...(lowest === null ? [] : lowestOf(lowest[i]!, policy, names))
+      ]
+    })
   ]
 }
 
-function lowestOf(lowest: Policy, policy: Policy, name: string): string[] {
-  return lowest === policy ? ['', '', ''] : [name, number(lowest.limit), number(lowest.capacity)]
+function lowestOf(lowest: Policy, policy: Policy, names: StrategyNames): string[] {
+  if (lowest === policy) return ['', '', '']
+  return [names.of(lowest), argument(lowest.limit), argument(lowest.capacity)]
+}
+
+function limitsOf({ limit, capacity }: Policy): Pick<Policy, 'limit' | 'capacity'> {
+  return { limit, capacity }
+}
+
+function tierOf(policy: Policy, { slots, isApart }: Layout, tier: number) {
+  return {
+    slots: slots[tier]!,
+    isApart: isApart[tier]!,
+    aligned: policy.strategy.aligned?.(policy) === true,
+    shapes: policy.shapes
+  }
 }
 
 function flag(value: boolean): string {
   return value ? '1' : '0'
-}
-
-/** A number as Lua reads it. */
-export function number(value: number): string {
-  return value === Number.POSITIVE_INFINITY ? 'inf' : String(value)
 }

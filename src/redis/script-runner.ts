@@ -1,10 +1,12 @@
-import type { Verdict } from '../core/verdict.js'
-import type { Call, Request, Runner } from '../remote/backend.js'
+import type { HeadgateError } from '../core/errors.js'
+import type { Answer, Call, Request, Runner } from '../remote/backend.js'
 import { isDecided, type Operation } from '../remote/operation.js'
+import { faultOf } from './failure.js'
 import { keyOf } from './keys.js'
 import type { Link } from './link.js'
-import { lengthOf, readVerdict } from './reply.js'
-import { number, type RedisRules } from './rules.js'
+import { argument } from './lua-words.js'
+import { ReplyReader } from './reply.js'
+import type { RedisRules } from './rules.js'
 import type { Script } from './script.js'
 
 /** Operations that rules of Redis go by. */
@@ -12,56 +14,88 @@ export interface RedisRequest extends Request {
   readonly rules: RedisRules
 }
 
-/** Runs operations by one script. */
+/**
+ * Runs operations by the script that has their rules written into it, or where these differ by the one that is told of
+ * them.
+ */
 export class ScriptRunner implements Runner {
   /** While the server is at one call, the next is written or the last is read here (bench/redis.js). */
   readonly most = 32
   readonly #link: Link
   readonly #prefix: string
-  readonly #script: Script
+  readonly #shared: Script
 
-  constructor(link: Link, prefix: string, script: Script) {
+  constructor(link: Link, prefix: string, shared: Script) {
     this.#link = link
     this.#prefix = prefix
-    this.#script = script
+    this.#shared = shared
   }
 
-  async run(requests: readonly RedisRequest[], call: Call): Promise<(Verdict | undefined)[]> {
+  run(requests: readonly RedisRequest[], call: Call): Promise<readonly Answer[]> {
     const keys: string[] = []
     for (const { key, rules } of requests) {
       const begin = keyOf(this.#prefix, key)
       for (const suffix of rules.suffixes) keys.push(begin + suffix)
     }
-    const reply = await this.#link.call(call, this.#script, keys, argumentsOf(requests))
-    let from = 2
-    return requests.map(({ operation, rules: { policies } }) => {
-      if (!isDecided(operation)) return undefined
-      const verdict = readVerdict(reply, from, policies)
-      from += lengthOf(policies)
-      return verdict
-    })
+    const own = ownOf(requests)
+    const args = own === null ? allArguments(requests, false) : argumentsOf(requests)
+    return this.#link.call(call, own ?? this.#shared, keys, args).then(
+      (reply) => {
+        const reader = new ReplyReader(reply)
+        return requests.map(({ operation, rules }) =>
+          isDecided(operation) ? reader.verdict(rules.policies, operation.cost) : undefined
+        )
+      },
+      (error) => this.#afterFault(requests, call, error)
+    )
+  }
+
+  /** A strategy's own Lua that fails has done nothing, and fails its operation alone. */
+  async #afterFault(
+    requests: readonly RedisRequest[],
+    call: Call,
+    error: HeadgateError
+  ): Promise<readonly Answer[]> {
+    const fault = faultOf(error.cause, this.#shared)
+    if (fault === undefined) throw error
+    if (requests.length === 1) return [fault]
+    const answers: Answer[] = []
+    for (const request of requests) answers.push(...(await this.run([request], call)))
+    return answers
   }
 }
 
+/** The script that has the rules of all requests written into it, if there is one. */
+function ownOf(requests: readonly RedisRequest[]): Script | null {
+  const { own } = requests[0]!.rules
+  for (const { rules } of requests) if (rules.own !== own) return null
+  return own
+}
+
+/** The arguments of a script that has the rules: plain takes of one cost need none but that. */
+function argumentsOf(requests: readonly RedisRequest[]): readonly string[] {
+  const { operation } = requests[0]!
+  if (operation.kind !== 'take' || !requests.every((one) => isSame(one.operation, operation)))
+    return allArguments(requests, true)
+  return operation.cost === 1 ? [] : [String(operation.cost)]
+}
+
 /**
- * The arguments of a call: the rules that its operations go by, each once, then the operations. Equal ones in a row are
- * written once, with their number: most batches have one kind of operation.
+ * The rules that operations go by, each once, if the script does not have them; then the operations. Equal ones in a row
+ * are written once, with their number: most batches have one kind of operation.
  */
-function argumentsOf(requests: readonly RedisRequest[]): string[] {
+function allArguments(requests: readonly RedisRequest[], hasRules: boolean): string[] {
   const operations: string[] = []
-  const indexes = new Map<RedisRules, string>()
+  const indexes = new Map<RedisRules, number>()
   let run = requests[0]!
   let count = 0
   const endRun = () => {
-    let index = indexes.get(run.rules)
-    if (index === undefined) {
-      index = String(indexes.size + 1)
-      indexes.set(run.rules, index)
-    }
-    operations.push(String(count), index, ...wordsOf(run.operation))
+    const index = hasRules ? 1 : (indexes.get(run.rules) ?? indexes.size + 1)
+    indexes.set(run.rules, index)
+    operations.push(String(count), String(index), ...wordsOf(run.operation))
   }
   for (const request of requests) {
-    if (request.rules !== run.rules || !isLike(request.operation, run.operation)) {
+    if (!isSame(request.operation, run.operation) || (request.rules !== run.rules && !hasRules)) {
       endRun()
       run = request
       count = 0
@@ -69,6 +103,7 @@ function argumentsOf(requests: readonly RedisRequest[]): string[] {
     count++
   }
   endRun()
+  if (hasRules) return operations
   return [String(indexes.size), ...[...indexes.keys()].flatMap(({ argv }) => argv), ...operations]
 }
 
@@ -83,7 +118,7 @@ function wordsOf(operation: Operation): string[] {
     case 'reset':
       return [kind]
     case 'block':
-      return [kind, number(operation.blockMs)]
+      return [kind, argument(operation.blockMs)]
     case 'repay':
       return [kind, ...operation.units.map(String)]
     default:
@@ -92,7 +127,7 @@ function wordsOf(operation: Operation): string[] {
 }
 
 /** True for operations that ask for the same. Those that are rare are taken to differ. */
-function isLike(a: Operation, b: Operation): boolean {
+function isSame(a: Operation, b: Operation): boolean {
   if (a === b) return true
   if (a.kind === 'lease') return b.kind === 'lease' && a.cost === b.cost && a.wanted === b.wanted
   return isDecided(a) && a.kind === b.kind && a.cost === (b as typeof a).cost

@@ -36,6 +36,11 @@ export function twinOf(strategy: Strategy): string | undefined {
   return twins.get(strategy) ?? strategy.lua
 }
 
+/** True for the built-in strategies. */
+export function isTwin(strategy: Strategy): boolean {
+  return twins.has(strategy)
+}
+
 /** A chunk as an expression, whose locals are its own. */
 export function called(chunk: string): string {
   return `(function()\n${chunk}\nend)()\n`

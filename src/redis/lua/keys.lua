@@ -1,4 +1,4 @@
--- luacheck: read globals read clock longestLifeMs min
+-- luacheck: read globals read extraMs longestLifeMs min
 --[[
 A key holds doubles. Each tier has [latest, offset, slots...]: the last time seen and how far steady time is ahead of it
 (as `SteadyTime` saves them), then the numbers of its strategy. Of a blocked key [until, since] follow. Tiers of many
@@ -37,8 +37,7 @@ local function save(index)
     redis.call('DEL', key)
     return
   end
-  if clock ~= '' then lifeMs = lifeMs + 86400000 end
-  lifeMs = min(lifeMs, longestLifeMs)
+  lifeMs = min(lifeMs + extraMs, longestLifeMs)
   if owner.pages then return pages.save(owner, key, lifeMs) end
   local blob = struct.pack(owner.format, unpack(s, 1, owner.size))
   if s.blockedUntil then blob = blob .. struct.pack('<dd', s.blockedUntil, s.blockedSince) end

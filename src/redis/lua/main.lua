@@ -1,11 +1,12 @@
--- luacheck: read globals now at buckets held lifeAt load save pages readTime huge blockedMsOf keep change reset
--- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs
+-- luacheck: read globals begin first reply size keysEach plainCost replied buckets held lifeAt load save pages readTime now
+-- luacheck: read globals blockedMsOf keep change reset decide block isAllowed isBlocked charged hasCharged penaltyMs
 --[[
 Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
 cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block;
 units for each tier of a repayment; nothing for a reset.
-The reply to each that is decided: a sum of 1 if it is allowed and 2 if the key is blocked, units charged, and four
-numbers for each tier, where -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
+The reply to each that is decided: a sum of 1 if it is allowed, 2 if the key is blocked, and 4 if the units charged
+follow, which are otherwise its cost if it is allowed, and none if it is not; then remaining, wait and reset of each
+tier, and its delay if it shapes. -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
 such integers.
 ]]
 local function countOf(kind, bucket)
@@ -13,14 +14,17 @@ local function countOf(kind, bucket)
   if kind == 'repay' then return #bucket end
   return (kind == 'lease' or kind == 'refund') and 2 or 1
 end
-local arg, reply, size, key = at, { 1, now }, 2, 1
-while arg <= #ARGV do
-  local count, bucket, kind = tonumber(ARGV[arg]), buckets[tonumber(ARGV[arg + 1])], ARGV[arg + 2]
+local args, arg, key = ARGV, begin, 1
+-- What plain takes have left undone.
+local done = size
+if plainCost then args, arg, key = { (#KEYS - first + 1) / keysEach, 1, 'take', plainCost }, 1, first end
+while arg <= #args do
+  local count, bucket, kind = tonumber(args[arg]), buckets[tonumber(args[arg + 1])], args[arg + 2]
   local isDecided = kind == 'take' or kind == 'peek' or kind == 'charge' or kind == 'lease'
   local values = {}
   arg = arg + 3
   for i = 1, countOf(kind, bucket) do
-    values[i] = tonumber(ARGV[arg])
+    values[i] = tonumber(args[arg])
     arg = arg + 1
   end
   local cost, wanted = values[1], values[2]
@@ -44,13 +48,17 @@ while arg <= #ARGV do
       if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
       if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
       if penaltyMs > 0 then block(bucket, penaltyMs) end
-      reply[size + 1], reply[size + 2] = (isAllowed and 1 or 0) + (isBlocked and 2 or 0), charged
-      size = size + 2
+      local flags = (isAllowed and 1 or 0) + (isBlocked and 2 or 0)
+      if charged == (isAllowed and cost or 0) then
+        reply[size + 1], size = flags, size + 1
+      else
+        reply[size + 1], reply[size + 2], size = flags + 4, charged, size + 2
+      end
       for i = 1, #bucket do
         local tier = bucket[i]
-        reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4] =
-          tier.remaining, tier.retryAfterMs, tier.resetMs, tier.delayMs
-        size = size + 4
+        reply[size + 1], reply[size + 2], reply[size + 3] = tier.remaining, tier.retryAfterMs, tier.resetMs
+        size = size + 3
+        if tier.shapes then reply[size + 1], size = tier.delayMs, size + 1 end
       end
     elseif kind == 'reset' then
       reset(bucket, s)
@@ -59,10 +67,7 @@ while arg <= #ARGV do
     end
   end
 end
-for i = 3, size do
-  local n = reply[i]
-  if n >= 1e15 then reply[i] = n == huge and -1 or string.format('%.0f', n) elseif n < 0 then reply[i] = 0 end
-end
+for i = done + 1, size do reply[i] = replied(reply[i]) end
 for index = 1, #held do
   if lifeAt[index] then save(index) end
 end

@@ -1,0 +1,35 @@
+import type { Policy } from '../core/policy.js'
+import type { LimiterTerms, Operating, Runner } from '../remote/backend.js'
+import { ownScript, sharedScript } from './decision-script.js'
+import { type Layout, layoutOf, type RedisRules, ruleArguments } from './rules.js'
+import type { Script, TimeSource } from './script.js'
+import { StrategyNames } from './strategy-names.js'
+
+/** Scripts that one limiter may have: servers keep them for long. With computed limits, all others share one. */
+const mostScripts = 16
+
+/** Makes the rules of one limiter, with a script for each as long as they are few. */
+export class RedisOperating implements Operating {
+  readonly #terms: LimiterTerms
+  readonly #layout: Layout
+  readonly #time: TimeSource
+  readonly #runnerOf: (script: Script) => Runner
+  readonly #own = new Set<Script>()
+
+  constructor(terms: LimiterTerms, time: TimeSource, runnerOf: (script: Script) => Runner) {
+    this.#terms = terms
+    this.#layout = layoutOf(terms)
+    this.#time = time
+    this.#runnerOf = runnerOf
+  }
+
+  rulesFor(policies: readonly Policy[], lowest: readonly Policy[] | null): RedisRules {
+    const parts = { terms: this.#terms, layout: this.#layout, policies, lowest }
+    const names = new StrategyNames([...policies, ...(lowest ?? [])])
+    const { suffixes } = this.#layout
+    const own = this.#own.size < mostScripts ? ownScript(this.#time, parts, names) : null
+    if (own !== null) this.#own.add(own)
+    const runner = this.#runnerOf(sharedScript(this.#time, parts, names))
+    return { policies, runner, suffixes, own, argv: ruleArguments(parts, names) }
+  }
+}
