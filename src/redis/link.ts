@@ -179,8 +179,10 @@ export class Link {
   }
 
   #read(sending: Sending, reply: unknown): void {
-    if (!Array.isArray(reply) || reply.length < 2)
-      return this.#fail(sending, failure(new Error(`the reply is ${shown(reply)}, and none of a script`)))
+    if (!Array.isArray(reply) || reply.length < 2) {
+      this.#fail(sending, failure(new Error(`the reply is ${shown(reply)}, and none of a script`)))
+      return
+    }
     sending.call.tellTime(Number(reply[1]))
     if (sending.isOver) return
     if (Number(reply[0]) === 1) {

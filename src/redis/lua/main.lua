@@ -15,8 +15,8 @@ local function countOf(kind, bucket)
   return (kind == 'lease' or kind == 'refund') and 2 or 1
 end
 local args, arg, key = ARGV, begin, 1
+local last = size
 -- What plain takes have left undone.
-local done = size
 if plainCost then args, arg, key = { (#KEYS - first + 1) / keysEach, 1, 'take', plainCost }, 1, first end
 while arg <= #args do
   local count, bucket, kind = tonumber(args[arg]), buckets[tonumber(args[arg + 1])], args[arg + 2]
@@ -50,15 +50,15 @@ while arg <= #args do
       if penaltyMs > 0 then block(bucket, penaltyMs) end
       local flags = (isAllowed and 1 or 0) + (isBlocked and 2 or 0)
       if charged == (isAllowed and cost or 0) then
-        reply[size + 1], size = flags, size + 1
+        reply[last + 1], last = flags, last + 1
       else
-        reply[size + 1], reply[size + 2], size = flags + 4, charged, size + 2
+        reply[last + 1], reply[last + 2], last = flags + 4, charged, last + 2
       end
       for i = 1, #bucket do
         local tier = bucket[i]
-        reply[size + 1], reply[size + 2], reply[size + 3] = tier.remaining, tier.retryAfterMs, tier.resetMs
-        size = size + 3
-        if tier.shapes then reply[size + 1], size = tier.delayMs, size + 1 end
+        reply[last + 1], reply[last + 2], reply[last + 3] = tier.remaining, tier.retryAfterMs, tier.resetMs
+        last = last + 3
+        if tier.shapes then reply[last + 1], last = tier.delayMs, last + 1 end
       end
     elseif kind == 'reset' then
       reset(bucket, s)
@@ -67,7 +67,7 @@ while arg <= #args do
     end
   end
 end
-for i = done + 1, size do reply[i] = replied(reply[i]) end
+for i = size + 1, last do reply[i] = replied(reply[i]) end
 for index = 1, #held do
   if lifeAt[index] then save(index) end
 end
