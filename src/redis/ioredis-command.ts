@@ -23,13 +23,14 @@ const makers = new WeakMap<object, Make>()
 export const spentTicket = '0'
 
 /**
- * How to make commands that are carried out once at the most, for clients of a class. ioredis sends a command again when its
- * connection was lost, and nobody knows then whether the server has carried it out: the second time its ticket is spent.
- * Null for what is like ioredis and does not show its class of commands.
+ * How to make commands that are carried out once at the most. ioredis sends a command again when its connection was lost,
+ * and nobody knows then whether the server has carried it out: the second time its ticket is spent.
+ * @param call the method of clients that makes a command of words and sends it
+ * @returns null for what is like ioredis, and makes no such commands
  */
-export function commandsOf(client: object | undefined): Make | null {
-  const Base = (client as { readonly Command?: CommandClass } | undefined)?.Command
-  if (typeof Base !== 'function' || typeof Base.prototype.toWritable !== 'function') return null
+export function commandsOf(call: (...words: readonly string[]) => unknown): Make | null {
+  const Base = commandClassOf(call)
+  if (Base === null) return null
   const known = makers.get(Base)
   if (known !== undefined) return known
 
@@ -57,4 +58,16 @@ export function commandsOf(client: object | undefined): Make | null {
   const make: Make = (words, ticketAt, keyPrefix) => new ScriptCall(words, ticketAt, keyPrefix)
   makers.set(Base, make)
   return make
+}
+
+/** The class of commands, of which clients show nothing but what they make: so one is made that nobody sends. */
+function commandClassOf(call: (...words: readonly string[]) => unknown): CommandClass | null {
+  try {
+    const client = { options: {}, sendCommand: (command: object) => command }
+    const command = call.call(client, 'PING') as Partial<Command> | undefined
+    const isCommand = typeof command?.toWritable === 'function' && Array.isArray(command.args)
+    return isCommand ? (command.constructor as CommandClass) : null
+  } catch {
+    return null
+  }
 }

@@ -1,7 +1,8 @@
 import { shown } from '../core/options.js'
 import type { Call } from '../remote/backend.js'
 import { reasonOf } from '../remote/failure.js'
-import type { Connection } from './client.js'
+import type { Connection } from './connection.js'
+import { Eviction } from './eviction.js'
 import { absence, failure, isUnderstood, lacksScript } from './failure.js'
 import { spentTicket } from './ioredis-command.js'
 import { LostScripts } from './lost-scripts.js'
@@ -9,20 +10,23 @@ import type { Script } from './script.js'
 import { Unanswered } from './unanswered.js'
 
 /** One script call on its way. */
-interface Sending {
-  readonly call: Call
-  readonly script: Script
-  readonly keys: readonly string[]
-  readonly args: readonly string[]
-  readonly resolve: (reply: readonly unknown[]) => void
-  readonly reject: (error: Error) => void
+class Sending {
   /** The command that was sent last: clients read its ticket when they write it. */
-  words: string[]
-  wasSent: boolean
-  isOver: boolean
+  words: string[] = []
+  wasSent = false
+  isOver = false
   /** True while it brings a lost script back, and others wait for that. */
-  isLoading: boolean
-  resends: number
+  isLoading = false
+  resends = 0
+
+  constructor(
+    readonly call: Call,
+    readonly script: Script,
+    readonly keys: readonly string[],
+    readonly args: readonly string[],
+    readonly resolve: (reply: readonly unknown[]) => void,
+    readonly reject: (error: Error) => void
+  ) {}
 }
 
 /** How often a call that the server has not carried out is sent again: for a lost script, and for a ticket. */
@@ -45,6 +49,7 @@ export class Link {
   readonly #unanswered = new Unanswered()
   /** Scripts that were answered, or brought to the server without its having said that it lacks them. */
   readonly #known = new WeakSet<Script>()
+  readonly #eviction: Eviction
   readonly #unlisten: () => void
   /** True after a call has waited in vain for a connection: others need not. */
   #isAway = false
@@ -53,6 +58,7 @@ export class Link {
 
   constructor(connection: Connection, clock: (() => number) | null) {
     this.connection = connection
+    this.#eviction = new Eviction(connection)
     this.#clock = clock
     this.#unlisten = connection.listen({
       ready: () => this.#sendWaiting(),
@@ -69,10 +75,7 @@ export class Link {
     args: readonly string[]
   ): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
-      const sending: Sending = {
-        ...{ call, script, keys, args, resolve, reject, words: [] },
-        ...{ wasSent: false, isOver: false, isLoading: false, resends: 0 }
-      }
+      const sending = new Sending(call, script, keys, args, resolve, reject)
       const isReady = this.connection.isReady()
       if (!isReady && this.#isAway) return reject(absence(this.#reason))
       if (this.#unanswered.areTooMany(call.node)) return reject(this.#unanswered.error())
@@ -188,6 +191,7 @@ export class Link {
     if (Number(reply[0]) === 1) {
       this.#end(sending)
       sending.resolve(reply)
+      this.#eviction.look()
     } else if (isSpent(sending)) this.#fail(sending, failure(new Error('the connection was lost')))
     else if (sending.resends++ < mostResends) this.#send(sending)
     else this.#fail(sending, failure(new Error('the ticket has expired')))

@@ -3,7 +3,7 @@ import type { Call } from './backend.js'
 import { Breach, failureOf } from './failure.js'
 import { LoopTime, type Waiting } from './loop-time.js'
 import type { Node, Nodes } from './nodes.js'
-import { TimedCall } from './timed-call.js'
+import { type CallEnds, type CallTimes, TimedCall } from './timed-call.js'
 
 /** Settings of `Deadline`. */
 export interface DeadlineSettings {
@@ -18,7 +18,7 @@ export interface DeadlineSettings {
 class Lateness extends HeadgateError {}
 
 /** Has a backend do something within the deadline, and tells its node's breaker what came of it. */
-export class Deadline {
+export class Deadline implements CallEnds {
   readonly #settings: DeadlineSettings
   readonly #nodes: Nodes
   readonly #time: LoopTime
@@ -44,27 +44,13 @@ export class Deadline {
     this.#time.delete(waiting)
   }
 
-  /**
-   * @param due when it is given up, in loop time
-   * @param judgedAt until when the node may answer before its breaker counts a failure: later than `due` for what
-   * others of its kind kept waiting
-   * @throws HeadgateError `HEADGATE_STORE_FAILED`
-   */
-  call<T>(
-    node: Node,
-    start: (call: Call) => PromiseLike<T>,
-    due: number = this.due(),
-    judgedAt: number = due
-  ): Promise<T> {
+  /** @throws HeadgateError `HEADGATE_STORE_FAILED` */
+  call<T>(node: Node, start: (call: Call) => PromiseLike<T>, times?: CallTimes): Promise<T> {
+    const due = times?.due ?? this.due()
     // It has waited for others of its kind, not for the node.
     if (due <= this.#time.now) return Promise.reject(this.lateness())
     return new Promise((resolve, reject) => {
-      const failed = (error: unknown) => reject(this.count(node, error))
-      const late = (isFinal: boolean) => {
-        const error = this.lateness(call)
-        reject(isFinal ? this.count(node, error) : error)
-      }
-      const call = new TimedCall(node, this.#time, due, judgedAt, { failed, late })
+      const call = new TimedCall(node, this.#time, times ?? { due, judgedAt: due }, this, reject)
       begun(start, call).then(
         (answer) => {
           if (!call.end()) return
@@ -75,10 +61,19 @@ export class Deadline {
           // What fails after it was given up may fail for that reason.
           const { isOver } = call
           call.end()
-          if (!isOver) failed(error)
+          if (!isOver) this.failed(call, error)
         }
       )
     })
+  }
+
+  failed({ to, reject }: TimedCall, error: unknown): void {
+    reject(this.count(to, error))
+  }
+
+  late(call: TimedCall, isFinal: boolean): void {
+    const error = this.lateness(call)
+    call.reject(isFinal ? this.count(call.to, error) : error)
   }
 
   /** The error of what has failed; the breaker of its node counts it if it is an outage. */

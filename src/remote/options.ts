@@ -60,7 +60,7 @@ export interface RemoteSettings {
 
 /** How those are read. */
 export const remoteStoreOptions = {
-  deadline: { read: (option: string, value: unknown) => durationMs(option, value ?? 100) },
+  deadline: { read: deadlineOf },
   onStoreError: {
     read: (option: string, value: unknown) => onStoreErrorOf(option, value) ?? 'local'
   },
@@ -86,6 +86,15 @@ export function checkStoreOptions(options: object, table: OptionTable, store: st
 export function readRemoteOptions(options: RemoteStoreOptions): RemoteSettings {
   const { deadline, denyCache, ...read } = readOptions(remoteStoreOptions, options)
   return { ...read, deadlineMs: deadline, denyCacheMs: denyCache }
+}
+
+/** The longest that a timer can wait, ms. */
+const longestTimerMs = 2 ** 31 - 1
+
+function deadlineOf(option: string, value: unknown): number {
+  const deadlineMs = durationMs(option, value ?? 100)
+  if (deadlineMs <= longestTimerMs) return deadlineMs
+  throw badOption(option, value, "no timer waits for longer than 24 days; give a time such as '100ms'")
 }
 
 function breakerOf(option: string, value: unknown = {}): BreakerSettings {

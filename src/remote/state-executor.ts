@@ -127,8 +127,8 @@ export class StateExecutor implements Executor {
     )
   }
 
-  #call<T>({ node, due, judgedAt }: Round, start: (call: Call) => Promise<T>): Promise<T> {
-    return this.#deadline.call(node, start, due, judgedAt)
+  #call<T>(round: Round, start: (call: Call) => Promise<T>): Promise<T> {
+    return this.#deadline.call(round.node, start, round)
   }
 
   /** What a round makes of a key that holds this text. An error of the user's strategy is its operation's alone. */

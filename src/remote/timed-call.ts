@@ -4,12 +4,22 @@ import type { LoopTime, Waiting } from './loop-time.js'
 import type { Node } from './nodes.js'
 import { monotonicMs } from './own-time.js'
 
-/** Who is told what becomes of a call. */
+/** Who is told what becomes of calls. */
 export interface CallEnds {
-  /** What failed: the call's `start`, or its contract. */
-  readonly failed: (error: unknown) => void
+  /** The backend has broken its contract. */
+  failed(call: TimedCall, error: unknown): void
   /** It was given up; `isFinal` once nobody waits to see whether its node answers. */
-  readonly late: (isFinal: boolean) => void
+  late(call: TimedCall, isFinal: boolean): void
+}
+
+/** Until when a call has time, in loop time. */
+export interface CallTimes {
+  readonly due: number
+  /**
+   * Until when its node may answer before its breaker counts a failure: later than `due` for what others of its kind
+   * kept waiting.
+   */
+  readonly judgedAt: number
 }
 
 /** A call under way: the only one who judges whether it is in time. */
@@ -19,18 +29,25 @@ export class TimedCall implements Call, Waiting {
   waitsForConnection = false
   connectionError: string | null = null
   onGivenUp: (() => void) | null = null
-  readonly #node: Node
+  readonly to: Node
+  readonly reject: (error: unknown) => void
   readonly #time: LoopTime
   readonly #ends: CallEnds
-  /** Until when its node may answer before that is a failure of the node, in loop time. */
   readonly #judgedAt: number
   readonly #askedAt = monotonicMs()
   readonly #askedAtLoop: number
   /** True if it was given up, and what became of it is still to be told to the breaker. */
   #isWatched = false
 
-  constructor(node: Node, time: LoopTime, due: number, judgedAt: number, ends: CallEnds) {
-    this.#node = node
+  constructor(
+    to: Node,
+    time: LoopTime,
+    { due, judgedAt }: CallTimes,
+    ends: CallEnds,
+    reject: (error: unknown) => void
+  ) {
+    this.to = to
+    this.reject = reject
     this.#time = time
     this.#ends = ends
     this.due = due
@@ -40,7 +57,7 @@ export class TimedCall implements Call, Waiting {
   }
 
   get node(): string {
-    return this.#node.label
+    return this.to.label
   }
 
   get dueAt(): number {
@@ -49,17 +66,17 @@ export class TimedCall implements Call, Waiting {
 
   /** The server reads its clock in whole ms. */
   get expiresAt(): number {
-    return Math.floor(this.dueAt + this.#node.clock.ahead) - 1
+    return Math.floor(this.dueAt + this.to.clock.ahead) - 1
   }
 
   tellTime(now: number): void {
     try {
       const tookMs = this.#time.now - this.#askedAtLoop
-      this.#node.clock.note(instantOf('`now` of `tellTime`', now), this.#askedAt, tookMs)
+      this.to.clock.note(instantOf('`now` of `tellTime`', now), this.#askedAt, tookMs)
     } catch (error) {
       if (this.isOver) return
       this.end()
-      this.#ends.failed(error)
+      this.#ends.failed(this, error)
     }
   }
 
@@ -77,7 +94,7 @@ export class TimedCall implements Call, Waiting {
     const isFinal = this.#isWatched || this.#judgedAt <= this.due
     this.isOver = true
     this.#isWatched = !isFinal
-    this.#ends.late(isFinal)
+    this.#ends.late(this, isFinal)
     if (isFinal) this.#tellBackend()
     else {
       this.due = this.#judgedAt

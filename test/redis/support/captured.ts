@@ -6,7 +6,7 @@ export interface CapturedCall {
   /** What the store said the first key is. */
   readonly key: string
   readonly keys: readonly string[]
-  /** What follows the ticket and the clock. */
+  /** What follows the ticket. */
   readonly args: readonly string[]
 }
 
@@ -16,12 +16,13 @@ export interface Captured {
   readonly calls: CapturedCall[]
 }
 
-/** Passes commands on to a client, and notes them but for those that find a script lost, which are sent again. */
+/** Passes commands on to a client, and notes script calls but for those that find a script lost, which are sent again. */
 export function captured(connected: () => Pick<Connected, 'command'>): Captured {
   const calls: CapturedCall[] = []
   const client = (command: readonly string[], key: string) => {
     const count = Number(command[2])
-    const call = { command, key, keys: command.slice(3, 3 + count), args: command.slice(5 + count) }
+    if (!command[0]!.startsWith('EVAL')) return connected().command(...command)
+    const call = { command, key, keys: command.slice(3, 3 + count), args: command.slice(4 + count) }
     calls.push(call)
     return connected()
       .command(...command)
