@@ -30,8 +30,13 @@ export interface Strategy {
   readonly name: string
   /** Which of `burst`, `align` and `delayAfter` it accepts; none if left out. */
   readonly accepts?: readonly RuleOption[]
-  /** How many slots each key needs. */
+  /** How many slots each key needs at the most. */
   slots(rule: Rule): number
+  /**
+   * How many of its first slots say anything; 0 for a bucket that is as one of zeros. Those behind them are written before
+   * they are read. For strategies whose keys mostly need less than the most: a store may keep no more. All if left out.
+   */
+  used?(state: Float64Array, at: number): number
   /** The largest cost that a fresh key is admitted; `rule.limit` if left out. */
   capacity?(rule: Omit<Rule, 'capacity'>): number
   /** Throws for rules that its arithmetic cannot represent exactly. */

@@ -1,7 +1,8 @@
 import type { Policy } from '../core/policy.js'
 import type { LimiterTerms, Operating, Runner } from '../remote/backend.js'
 import { ownScript, sharedScript } from './decision-script.js'
-import { type Layout, layoutOf, type RedisRules, ruleArguments } from './rules.js'
+import { checkLimits, type Layout, layoutOf } from './layout.js'
+import { type RedisRules, ruleArguments } from './rules.js'
 import type { Script, TimeSource } from './script.js'
 import { StrategyNames } from './strategy-names.js'
 
@@ -24,6 +25,7 @@ export class RedisOperating implements Operating {
   }
 
   rulesFor(policies: readonly Policy[], lowest: readonly Policy[] | null): RedisRules {
+    checkLimits(policies)
     const parts = { terms: this.#terms, layout: this.#layout, policies, lowest }
     const names = new StrategyNames([...policies, ...(lowest ?? [])])
     const { suffixes } = this.#layout

@@ -1,31 +1,9 @@
 import type { Policy } from '../core/policy.js'
 import type { LimiterTerms, Rules, Runner } from '../remote/backend.js'
+import type { Layout } from './layout.js'
 import { argument, type LuaFields, luaTable } from './lua-words.js'
 import type { Script } from './script.js'
 import type { StrategyNames } from './strategy-names.js'
-
-/** Tiers of more numbers than these have a key of their own. */
-const mostTogether = 16
-
-/** Where the numbers of a limiter's tiers are. It is fixed when the limiter is opened, whatever limits come later. */
-export interface Layout {
-  readonly slots: readonly number[]
-  /** True for each tier that has a key of its own: of many numbers, or of as many as its limit says. */
-  readonly isApart: readonly boolean[]
-  /** What follows the hash tag in each key of a decision. */
-  readonly suffixes: readonly string[]
-}
-
-/** Lays out the tiers of a limiter under its name in the store. */
-export function layoutOf({ name, policies }: LimiterTerms): Layout {
-  const isApart = policies.map(
-    (policy) =>
-      policy.slots > mostTogether ||
-      policy.strategy.slots({ ...policy, limit: policy.limit + 1 }) !== policy.slots
-  )
-  const own = isApart.flatMap((apart, i) => (apart ? [`:${name}:${i}`] : []))
-  return { slots: policies.map(({ slots }) => slots), isApart, suffixes: [`:${name}`, ...own] }
-}
 
 /** What decides about one key of a limiter. */
 export interface RuleParts {

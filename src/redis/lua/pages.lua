@@ -1,28 +1,43 @@
 -- luacheck: read globals pages indexes hold floor setmetatable
 -- Keys of one tier, of which only the needed pages are read and written. Left out if no tier has such a key.
 local pageSize = 64
-pages.save = function(owner, key, lifeMs)
+local function textIn(key, from, count)
+  local text = redis.call('GETRANGE', key, (from - 1) * 8, (from + count - 1) * 8 - 1)
+  return text .. string.rep('\0', count * 8 - #text)
+end
+-- Writes what has changed, neighbours together.
+local function flush(owner, key)
+  local written = owner.written
   if owner.isWiped then redis.call('DEL', key) end
-  local at = {}
-  for i in pairs(owner.written) do at[#at + 1] = i end
-  table.sort(at)
-  local i = 1
-  while i <= #at do
-    local run = {}
-    repeat
-      run[#run + 1] = struct.pack('<d', owner.written[at[i]])
-      i = i + 1
-    until at[i] ~= at[i - 1] + 1
-    redis.call('SETRANGE', key, (at[i - 1] - #run) * 8, table.concat(run))
+  for i in pairs(written) do
+    if written[i - 1] == nil then
+      local run, size = {}, 0
+      repeat
+        size = size + 1
+        run[size] = struct.pack('<d', written[i + size - 1])
+      until written[i + size] == nil
+      redis.call('SETRANGE', key, (i - 1) * 8, table.concat(run))
+    end
   end
+  owner.pages, owner.written, owner.isWiped = {}, {}, false
+end
+pages.save = function(owner, key, lifeMs)
+  flush(owner, key)
   redis.call('PEXPIRE', key, lifeMs)
 end
 pages.load = function(key)
   local index = indexes[key]
   if index then return index end
   local owner = { pages = {}, written = {} }
-  return hold(key, setmetatable({}, {
+  local numbers = {}
+  -- Moves so many numbers in one piece, however many they are; what is written goes out before.
+  local function move(from, to, count)
+    flush(owner, key)
+    redis.call('SETRANGE', key, (to - 1) * 8, textIn(key, from, count))
+  end
+  return hold(key, setmetatable(numbers, {
     __index = function(_, i)
+      if i == 'move' then return move end
       if owner.written[i] then return owner.written[i] end
       if owner.isWiped then return 0 end
       local first = floor((i - 1) / pageSize) * pageSize
