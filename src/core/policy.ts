@@ -144,12 +144,15 @@ export function checkUnique(policies: readonly { readonly name: string }[]): voi
   }
 }
 
-/** All that decides how a policy counts, whatever it is named: the same in every thread and process. */
+/**
+ * All that decides how a policy counts, whatever it is named: the same in every thread and process. The slots tell apart
+ * versions of one strategy that keep something else in them.
+ */
 export function ruleOf(policy: Policy): readonly unknown[] {
-  const { strategy, limit, windowMs, capacity } = policy
+  const { strategy, limit, windowMs, capacity, slots } = policy
   const told = strategyOptionNames.filter((name) => strategyOptions[name].unset !== undefined)
   const own = told.map((name) => policy[name] ?? strategyOptions[name].unset)
-  return [strategy.name, limit, windowMs, capacity, ...own]
+  return [strategy.name, limit, windowMs, capacity, slots, ...own]
 }
 
 /** Rules as error messages tell them apart. */

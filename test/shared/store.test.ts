@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createLimiter, type Limiter } from '../../src/index.js'
+import { createLimiter, type Limiter, type Store, type Strategy } from '../../src/index.js'
 import { type SharedHandle, sharedStore } from '../../src/shared/index.js'
 
 const T = 1_700_000_400_000
@@ -101,6 +101,32 @@ describe('limiters of a shared store', () => {
     const clash = { ...policy, limit: 4, name: 'api' }
     expect(() => createLimiter({ ...clash, store })).toThrow(code('HEADGATE_POLICY_CLASH', '"api"'))
     expect(() => createLimiter({ ...clash, store: another(store) })).toThrow(code('HEADGATE_POLICY_CLASH'))
+  })
+
+  it('are not of one name where two versions of their strategy need another number of slots', () => {
+    const store = sharedStore()
+    const version = (slots: number): Strategy => ({
+      name: 'counted',
+      slots: () => slots,
+      check(state, at, rule, _now, cost, out) {
+        out[0] = rule.limit - state[at]!
+        out[1] = cost > out[0]! ? Infinity : 0
+        out[2] = state[at] === 0 ? 0 : Infinity
+        return cost <= out[0]!
+      },
+      charge(state, at, rule, _now, cost, out) {
+        state[at] = Math.min(rule.limit, state[at]! + cost)
+        out[0] = rule.limit - state[at]!
+        out[2] = Infinity
+      }
+    })
+    const of = (slots: number, each: Store, name = 'api') =>
+      createLimiter({ ...policy, name, strategy: version(slots), store: each })
+    of(2, store).consume('key', 3)
+    expect(of(2, another(store)).peek('key').remaining).toBe(0)
+    expect(() => of(3, another(store))).toThrow(code('HEADGATE_POLICY_CLASH', '"api"'))
+    expect(of(3, another(store), 'other').consume('key', 3).allowed).toBe(true)
+    expect(of(2, another(store)).peek('key').remaining).toBe(0)
   })
 
   it('share blocks and resets', () => {
