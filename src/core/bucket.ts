@@ -159,7 +159,7 @@ export class Bucket {
   /** Gives each tier so many slots, side by side. */
   layOut(slots: readonly number[]): void {
     let end = 0
-    for (const [i, tier] of this.tiers.entries()) end = tier.layOut(end, slots[i]!)
+    for (let i = 0; i < this.tiers.length; i++) end = this.tiers[i]!.layOut(end, slots[i]!)
   }
 
   #check(cost: number): boolean {

@@ -20,7 +20,7 @@ const members = [
   'capacity',
   'validate',
   'aligned',
-  'used',
+  'growth',
   'shapes',
   'check',
   'charge',
@@ -66,14 +66,22 @@ function checkStrategy(option: string, value: unknown): asserts value is Strateg
   for (const part of ['slots', 'check', 'charge'])
     if (typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'a strategy needs this function')
-  for (const part of ['capacity', 'validate', 'aligned', 'used', 'take', 'cover', 'refund'])
+  for (const part of ['capacity', 'validate', 'aligned', 'take', 'cover', 'refund'])
     if (strategy[part] !== undefined && typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'make it a function, or leave it out')
   checkAccepts(`${option}.accepts`, strategy.accepts)
+  checkGrowth(`${option}.growth`, strategy.growth)
   if (strategy.shapes !== undefined && typeof strategy.shapes !== 'boolean')
     throw badOption(`${option}.shapes`, strategy.shapes, 'give true or false')
   if (strategy.lua !== undefined && typeof strategy.lua !== 'string')
     throw badOption(`${option}.lua`, strategy.lua, 'give the Lua source as a text, or leave it out')
+}
+
+function checkGrowth(option: string, value: unknown): void {
+  if (value === undefined) return
+  for (const part of ['needs', 'thin'])
+    if (typeof (value as Record<string, unknown> | null)?.[part] !== 'function')
+      throw badOption(option, value, 'give { needs, thin }, two functions, or leave it out')
 }
 
 const acceptable: readonly unknown[] = ['burst', 'align', 'delayAfter'] satisfies readonly RuleOption[]

@@ -10,6 +10,20 @@ export interface Rule extends StrategyOptions {
   readonly capacity: number
 }
 
+/** How buckets of one strategy grow in a store that does not give each of them all its slots at once. */
+export interface Growth {
+  /**
+   * How many of its first slots a bucket needs, for what it holds and for its next charge. A bucket of zeros needs the
+   * least. Slots behind them are written before they are read, so that they may hold anything.
+   */
+  needs(state: Float64Array, at: number, rule: Rule): number
+  /**
+   * Has a bucket need no more slots than `room`, which is at least what zeros need: for a store that has no more for it. It
+   * may answer more strictly from then on, never more laxly.
+   */
+  thin(state: Float64Array, at: number, rule: Rule, room: number): void
+}
+
 /** Policy options that only some strategies accept. */
 export type RuleOption = keyof StrategyOptions
 
@@ -32,11 +46,8 @@ export interface Strategy {
   readonly accepts?: readonly RuleOption[]
   /** How many slots each key needs at the most. */
   slots(rule: Rule): number
-  /**
-   * How many of its first slots say anything; 0 for a bucket that is as one of zeros. Those behind them are written before
-   * they are read. For strategies whose keys mostly need less than the most: a store may keep no more. All if left out.
-   */
-  used?(state: Float64Array, at: number): number
+  /** For strategies whose keys mostly need fewer slots than the most: how they come by more. */
+  readonly growth?: Growth
   /** The largest cost that a fresh key is admitted; `rule.limit` if left out. */
   capacity?(rule: Omit<Rule, 'capacity'>): number
   /** Throws for rules that its arithmetic cannot represent exactly. */

@@ -4,6 +4,8 @@ import type { Policy } from '../core/policy.js'
 import type { Buckets } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
 import { Blocks } from './blocks.js'
+import { warnOfFewKeys } from './few-keys.js'
+import type { Growing } from './growing.js'
 import { KeyTable } from './key-table.js'
 import { Overflow, overflowWidth } from './overflow.js'
 import type { Mover } from './segment.js'
@@ -23,6 +25,7 @@ function noMemory(policies: readonly Policy[], slots: number, cause: unknown): u
 export class MemoryBuckets implements Buckets, Keeper {
   readonly #bucket: Bucket
   readonly #keys: KeyTable
+  readonly #growing: Growing | null
   /** The numbers of a key that is not in the table: zeros, or what the overflow holds of it. */
   #fresh: Float64Array
   #overflow: Overflow | null = null
@@ -32,14 +35,17 @@ export class MemoryBuckets implements Buckets, Keeper {
   /** The time of the last decision before all was forgotten: what was charged earlier is not given back. */
   #clearedAt = Number.NEGATIVE_INFINITY
 
-  constructor(policies: readonly Policy[], maxKeys: number | undefined) {
+  /** @param maxBytes what it may take where `maxKeys` is left out; 256 MiB by default */
+  constructor(policies: readonly Policy[], maxKeys: number | undefined, maxBytes?: number) {
     this.#bucket = new Bucket(policies)
     try {
-      this.#keys = new KeyTable(this.#bucket, maxKeys)
+      this.#keys = new KeyTable(this.#bucket, maxKeys, maxBytes)
+      this.#growing = this.#keys.growing
       this.#fresh = new Float64Array(this.#bucket.slots)
     } catch (error) {
       throw noMemory(policies, this.#bucket.slots, error)
     }
+    warnOfFewKeys(policies, this.#keys)
   }
 
   decide(action: Action, key: string, cost: number, now: number, policies: readonly Policy[]): Verdict {
@@ -50,7 +56,8 @@ export class MemoryBuckets implements Buckets, Keeper {
     const blockedMs = this.#blocks === null ? 0 : this.#blockedMs(key, now)
     if (base < 0) this.#decideNew(action, cost, blockedMs)
     else {
-      bucket.open(this.#keys.cells, base)
+      if (this.#growing === null) bucket.open(this.#keys.cells, base)
+      else this.#growing.openWide(this.#keys.cells, base)
       bucket.decide(action, cost, blockedMs, null)
     }
     if (bucket.penaltyMs > 0 && this.block(key, bucket.penaltyMs, now)) bucket.block(bucket.penaltyMs)
@@ -63,7 +70,8 @@ export class MemoryBuckets implements Buckets, Keeper {
     this.#use(policies)
     const base = this.#keys.find(key)
     if (base < 0) return
-    this.#bucket.open(this.#keys.cells, base)
+    if (this.#growing === null) this.#bucket.open(this.#keys.cells, base)
+    else this.#growing.open(this.#keys.cells, base)
     this.#bucket.refund(cost, Math.max(0, now - chargedAt))
     this.#keys.lightened()
   }
@@ -73,7 +81,8 @@ export class MemoryBuckets implements Buckets, Keeper {
     const base = this.#keys.find(key)
     // It stays in the table, so that it is not judged by the overflow, which knows nothing of resets.
     if (base < 0) return
-    this.#keys.cells.fill(0, base, base + this.#bucket.slots)
+    if (this.#growing === null) this.#keys.cells.fill(0, base, base + this.#bucket.slots)
+    else this.#growing.empty(this.#keys.cells, base)
     this.#keys.lightened()
   }
 
@@ -99,17 +108,26 @@ export class MemoryBuckets implements Buckets, Keeper {
   reserve(): true {
     const base = this.#keys.admit()
     this.#isFull = base < 0
-    if (base >= 0) {
-      const { cells } = this.#keys
-      if (this.#overflow !== null) cells.set(this.#fresh, base)
-      this.#bucket.open(cells, base)
-    }
+    if (base >= 0) this.#openNew(base)
+    else this.#growing?.leave()
     this.#bucket.isShared = this.#isFull || this.#overflow !== null
     return true
   }
 
+  /** Opens an entry that was added, with what the overflow holds of its key. */
+  #openNew(base: number): void {
+    const { cells } = this.#keys
+    const numbers = this.#overflow === null ? null : this.#fresh
+    if (this.#growing !== null) this.#growing.openNew(cells, base, numbers)
+    else {
+      if (numbers !== null) cells.set(numbers, base)
+      this.#bucket.open(cells, base)
+    }
+  }
+
   #decideNew(action: Action, cost: number, blockedMs: number): void {
     const bucket = this.#bucket
+    this.#growing?.leave()
     bucket.open(this.#fresh, 0)
     if (this.#overflow !== null) this.#openOverflow(this.#overflow, cost)
     this.#isFull = false
@@ -131,9 +149,9 @@ export class MemoryBuckets implements Buckets, Keeper {
   }
 
   #chargeOverflow(cost: number): void {
-    const { print, maxKeys } = this.#keys
+    const { print, overflowKeys } = this.#keys
     const { slots, tiers } = this.#bucket
-    this.#overflow ??= new Overflow(slots, overflowWidth(slots, maxKeys), tiers.length)
+    this.#overflow ??= new Overflow(slots, overflowWidth(slots, overflowKeys), tiers.length)
     this.#overflow.charge(print, cost, this.#bucket, this.#fresh)
   }
 
@@ -141,13 +159,17 @@ export class MemoryBuckets implements Buckets, Keeper {
   #use(policies: readonly Policy[]): void {
     const bucket = this.#bucket
     if (policies === bucket.policies && policies === bucket.verdict.policies) return
-    const wider = bucket.widerFor(policies)
-    if (wider !== null) this.#widen(wider)
+    const wider = (this.#growing ?? bucket).widerFor(policies)
+    if (wider !== null) {
+      this.#widen(wider)
+      warnOfFewKeys(policies, this.#keys)
+    }
     bucket.use(policies)
   }
 
   #widen(wider: readonly number[]): void {
     const slots = wider.reduce((sum, count) => sum + count, 0)
+    this.#growing?.leave()
     const narrow = this.#bucket.tiers.map(({ offset, end }) => ({ offset, end }))
     const move: Mover = (from, at, to, target) => {
       let next = target
@@ -156,10 +178,11 @@ export class MemoryBuckets implements Buckets, Keeper {
         next += wider[i]!
       }
     }
-    this.#keys.widen(slots, move)
+    if (this.#growing === null) this.#keys.widen(slots, move)
     this.#overflow = this.#overflow?.movedTo(slots, move) ?? null
     this.#fresh = new Float64Array(slots)
-    this.#bucket.layOut(wider)
+    if (this.#growing === null) this.#bucket.layOut(wider)
+    else this.#growing.widen(wider)
   }
 
   #blockedMs(key: string, now: number): number {

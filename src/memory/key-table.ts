@@ -2,6 +2,7 @@ import type { Bucket } from '../core/bucket.js'
 import { HeadgateError } from '../core/errors.js'
 import { isIdle, isSpent } from '../core/owing.js'
 import { Fingerprint } from './fingerprint.js'
+import { canGrow, Growing } from './growing.js'
 import { Lull } from './lull.js'
 import type { Mover, Segment } from './segment.js'
 import { bytesPerKey, type IsSpent, Table } from './table.js'
@@ -13,6 +14,9 @@ const seed = randomFillSync(new Int32Array(4))
 
 const defaultMaxKeys = 1_000_000
 const defaultMaxBytes = 256 * 2 ** 20
+
+/** The part of those bytes that what grows leaves to the table, so that there is room for newcomers. */
+const tableShare = 1 / 8
 
 /** Entries that each new key looks at for one to reclaim: at least as many as it adds, so idle keys go. */
 const sweepPerKey = 2
@@ -27,26 +31,35 @@ export class KeyTable {
   maxKeys: number
   /** The fingerprint of the key at hand. */
   readonly print = new Fingerprint(seed)
+  /** Where the numbers of keys are that take as many as they need; null if each has all in the table. */
+  readonly growing: Growing | null
   readonly #bucket: Bucket
   readonly #askedKeys: number | undefined
+  readonly #maxBytes: number
   readonly #isSpent: IsSpent
+  /** True for what is idle, which is to be dropped then. */
   readonly #isIdle: IsSpent
-  /** True for what is spent; of the rest the lull notes when it ends. */
+  /** The same for what is spent; of the rest the lull notes when it ends. */
   readonly #isOver: IsSpent
   /** Where a full table was looked at last, in the segment whose turn it is. */
   #index = 0
   readonly #lull: Lull
 
-  /** @param askedKeys the most keys, or undefined for the default bound on keys and bytes */
-  constructor(bucket: Bucket, askedKeys: number | undefined) {
+  /**
+   * @param askedKeys the most keys, or undefined for the default bound on keys and bytes
+   * @param maxBytes that bound on bytes
+   */
+  constructor(bucket: Bucket, askedKeys: number | undefined, maxBytes = defaultMaxBytes) {
     this.#bucket = bucket
     this.#askedKeys = askedKeys
-    this.#isSpent = (cells, base) => isSpent(bucket, cells, base)
-    this.#isIdle = (cells, base) => isIdle(bucket, cells, base)
+    this.#maxBytes = askedKeys === undefined ? maxBytes : Number.POSITIVE_INFINITY
+    this.growing = canGrow(bucket.tiers) ? new Growing(bucket, () => this.#bytesToGrow) : null
     this.#lull = new Lull(bucket)
-    this.#isOver = (cells, base) => this.#lull.isOver(cells, base)
-    this.maxKeys = this.#boundOf(bucket.slots)
-    this.table = new Table(bucket.slots, this.maxKeys)
+    this.#isSpent = this.#found((cells, base) => isSpent(bucket, cells, base))
+    this.#isIdle = this.#dropped((cells, base) => isIdle(bucket, cells, base))
+    this.#isOver = this.#dropped((cells, base) => this.#lull.isOver(cells, base))
+    this.maxKeys = this.#boundOf(this.#entrySlots)
+    this.table = new Table(this.#entrySlots, this.maxKeys)
   }
 
   /** The numbers of the key at hand, and of others. */
@@ -65,17 +78,40 @@ export class KeyTable {
   /** Adds the key at hand, and returns where its zeros begin in `cells`; -1 if the table is full. */
   admit(): number {
     const { table, print } = this
-    if (table.used >= this.maxKeys && this.#lull.lasts) return -1
+    if (this.#isFull && this.#lull.lasts) return -1
     this.#sweep()
-    if (table.used >= this.maxKeys) this.#sweepFull()
-    if (table.used >= this.maxKeys) return -1
+    if (this.#isFull) this.#sweepFull()
+    if (this.#isFull) return -1
     this.#lull.forget()
     return table.segment.baseOf(table.insert(print.low, print.high, this.#isIdle))
   }
 
+  /** True if the user has said how many keys there are to be. */
+  get isBounded(): boolean {
+    return this.#askedKeys !== undefined
+  }
+
+  /** How many keys there is room for where each has used all that it may. */
+  get leastKeys(): number {
+    const { growing } = this
+    if (growing === null || this.isBounded) return this.maxKeys
+    const beside = growing.mostSlots > growing.slots ? growing.mostSlots * 8 : 0
+    return Math.max(
+      1,
+      Math.min(this.maxKeys, Math.floor(this.#maxBytes / (bytesPerKey(growing.slots) + beside)))
+    )
+  }
+
+  /** How many keys the overflow is to be made for, whose cells have all the slots that a key may use. */
+  get overflowKeys(): number {
+    const { slots } = this.#bucket
+    return this.growing === null ? this.maxKeys : Math.min(this.maxKeys, fittingKeys(slots, defaultMaxBytes))
+  }
+
   /** Forgets all keys, and gives their memory back. */
   clear(): void {
-    this.table = new Table(this.#bucket.slots, this.maxKeys)
+    this.table = new Table(this.#entrySlots, this.maxKeys)
+    this.growing?.clear()
     this.#index = 0
     this.#lull.forget()
   }
@@ -136,8 +172,48 @@ export class KeyTable {
       this.table.remove(segment, index)
   }
 
-  #boundOf(slots: number): number {
-    const fitting = Math.floor(defaultMaxBytes / bytesPerKey(slots))
-    return this.#askedKeys ?? Math.max(1, Math.min(defaultMaxKeys, fitting))
+  /** True if there is room for no further key. */
+  get #isFull(): boolean {
+    const { table, growing } = this
+    return table.used >= this.maxKeys || (growing !== null && table.bytes + growing.bytes >= this.#maxBytes)
   }
+
+  /** The bytes that what grows may take. */
+  get #bytesToGrow(): number {
+    return this.#maxBytes - Math.max(this.table.bytes, this.#maxBytes * tableShare)
+  }
+
+  get #entrySlots(): number {
+    return this.growing?.slots ?? this.#bucket.slots
+  }
+
+  /** Looks at the numbers of entries where they are. */
+  #found(isSpent: IsSpent): IsSpent {
+    const { growing } = this
+    if (growing === null) return isSpent
+    return (table, at) => {
+      growing.find(table, at)
+      return isSpent(growing.cells, growing.base)
+    }
+  }
+
+  /** The same for entries that are dropped then, with what they have elsewhere. */
+  #dropped(isSpent: IsSpent): IsSpent {
+    const { growing } = this
+    if (growing === null) return isSpent
+    const isFound = this.#found(isSpent)
+    return (table, at) => {
+      if (!isFound(table, at)) return false
+      growing.release(table, at)
+      return true
+    }
+  }
+
+  #boundOf(slots: number): number {
+    return this.#askedKeys ?? fittingKeys(slots, this.#maxBytes)
+  }
+}
+
+function fittingKeys(slots: number, maxBytes: number): number {
+  return Math.max(1, Math.min(defaultMaxKeys, Math.floor(maxBytes / bytesPerKey(slots))))
 }

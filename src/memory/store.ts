@@ -8,8 +8,8 @@ import { MemoryBuckets } from './buckets.js'
 export interface MemoryStoreOptions {
   /**
    * The maximum number of keys that each limiter keeps. The default is 1 000 000, or as many as fit 256 MiB if a key
-   * takes more than 268 bytes, as in a long sliding log. Memory is allocated as keys arrive. The overflow, which judges
-   * keys beyond the maximum, takes up to three fifths more once it is needed.
+   * takes more than 268 bytes, as in a long sliding log of a busy key. Memory is allocated as keys arrive, and as they
+   * grow. The overflow, which judges keys beyond the maximum, takes up to three fifths more once it is needed.
    */
   readonly maxKeys?: number | undefined
 }

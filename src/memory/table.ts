@@ -32,6 +32,8 @@ export class Table {
   segment: Segment
   /** Entries in use. */
   used = 0
+  /** Bytes that it takes. */
+  bytes: number
   readonly #slots: number
   readonly #maxSize: number
   readonly #move: Mover
@@ -49,6 +51,7 @@ export class Table {
     const most = Math.max(2, Math.ceil(maxKeys / maxLoad))
     this.segment = new Segment(slots, Math.min(firstSize, this.#maxSize, most), 0)
     this.#directory = [this.segment]
+    this.bytes = this.segment.cells.byteLength
   }
 
   /** Every segment, once. */
@@ -131,6 +134,7 @@ export class Table {
 
   #replace(low: number, segment: Segment, kept: readonly number[], size: number): void {
     const next = new Segment(this.#slots, size, segment.depth)
+    this.bytes += next.cells.byteLength - segment.cells.byteLength
     for (const index of kept) segment.copy(index, next, this.#move)
     this.#enter(next, low)
   }
@@ -145,6 +149,7 @@ export class Table {
     const upper = kept.filter(isUpper).length
     const zero = new Segment(this.#slots, sizeFor(kept.length - upper + 1), segment.depth + 1)
     const one = new Segment(this.#slots, sizeFor(upper + 1), segment.depth + 1)
+    this.bytes += zero.cells.byteLength + one.cells.byteLength - segment.cells.byteLength
     for (const index of kept) segment.copy(index, isUpper(index) ? one : zero, this.#move)
     this.#enter(zero, low & ~bit)
     this.#enter(one, low | bit)

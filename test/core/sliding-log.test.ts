@@ -32,7 +32,11 @@ const rules = fc.oneof(
 const steps = fc.array(
   fc.record({
     kind: fc.constantFrom('take', 'take', 'take', 'charge', 'refund', 'look'),
-    gap: fc.oneof(fc.constantFrom(0, 0, 1), fc.integer({ min: 0, max: 2 ** 20 })),
+    gap: fc.oneof(
+      fc.constantFrom(0, 1, 2, 3),
+      fc.integer({ min: 0, max: 12 }),
+      fc.integer({ min: 0, max: 2 ** 20 })
+    ),
     part: fc.double({ min: 0, max: 1, noNaN: true }),
     ago: fc.nat(60),
     isOther: fc.boolean()
@@ -41,6 +45,7 @@ const steps = fc.array(
 )
 
 const margin = 3
+const growth = slidingLog.growth!
 
 /** A log in the middle of other numbers. */
 function held(rule: Rule) {
@@ -62,8 +67,8 @@ describe('a sliding log', () => {
           let now = start
           for (const { kind, gap, part, ago, isOther } of journey) {
             const rule = ruleOf(isOther ? other : limit, windowMs)
-            now += gap <= 1 ? gap : gap % (2 * windowMs)
-            const cost = Math.max(1, Math.round(part * rule.limit))
+            now += gap <= 12 ? gap : gap % (2 * windowMs)
+            const cost = Math.max(1, Math.round(part ** 3 * rule.limit))
             const expected = log.check(rule.limit, now, cost)
             const allowed = slidingLog.check(state, margin, rule, now, cost, out)
             expect([...out.slice(0, 3)]).toEqual(expected)
@@ -78,9 +83,9 @@ describe('a sliding log', () => {
               const [remaining, , resetMs] = log.check(rule.limit, now, 1)
               expect([out[0], out[2]]).toEqual([remaining, resetMs])
             }
-            // What is not used says nothing.
-            const used = slidingLog.used!(state, margin)
-            state.fill(used === 0 ? 0 : -7, margin + used, state.length - margin)
+            // What is not needed may be anything.
+            const needs = growth.needs(state, margin, ruleOf(Math.max(limit, other), windowMs))
+            state.fill(-7, margin + needs, state.length - margin)
             expect([...state.slice(0, margin), ...state.slice(-margin)]).toEqual(Array(2 * margin).fill(0))
           }
         }
@@ -95,7 +100,7 @@ describe('a sliding log', () => {
     const out = new Float64Array(4)
     for (let i = 0; i < 10; i++) slidingLog.charge(state, 0, rule, 5000, 1e11, out)
     expect(out[0]).toBe(0)
-    expect(slidingLog.used!(state, 0)).toBeLessThan(16)
+    expect(growth.needs(state, 0, rule)).toBeLessThanOrEqual(8)
     expect(slidingLog.check(state, 0, rule, 5999, 1, out)).toBe(false)
     expect(slidingLog.check(state, 0, rule, 6000, 1e12, out)).toBe(true)
   })
@@ -105,10 +110,42 @@ describe('a sliding log', () => {
     const state = held(rule)
     const out = new Float64Array(4)
     for (let i = 0; i < 1000; i++) slidingLog.charge(state, 0, rule, 10_000 + i, 1, out)
-    expect(slidingLog.used!(state, 0)).toBeGreaterThan(1000)
+    expect(growth.needs(state, 0, rule)).toBeGreaterThan(1000)
     for (let i = 0; i < 40; i++) slidingLog.charge(state, 0, rule, 11_000 + 100 * i, 1, out)
-    expect(slidingLog.used!(state, 0)).toBeLessThan(64)
+    expect(growth.needs(state, 0, rule)).toBeLessThanOrEqual(64)
     expect([out[0], out[2]]).toEqual([990, 1000])
+  })
+
+  it('is never laxer for having been thinned, and never denies for longer than a window', () => {
+    const draw = fc.record({
+      gap: fc.integer({ min: 0, max: 60 }),
+      cost: fc.integer({ min: 1, max: 5 }),
+      room: fc.constantFrom(0, 0, 8, 16, 30)
+    })
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 200 }), fc.array(draw, { maxLength: 80 }), (limit, draws) => {
+        const rule = ruleOf(limit, 1000)
+        const state = held(rule)
+        const log = new UnitLog(1000)
+        const out = new Float64Array(4)
+        let now = 1_700_000_000_000
+        for (const { gap, cost, room } of draws) {
+          now += gap
+          const [remaining, wait] = log.check(limit, now, Math.min(limit, cost))
+          const allowed = slidingLog.check(state, margin, rule, now, Math.min(limit, cost), out)
+          expect(out[0]).toBeLessThanOrEqual(remaining!)
+          expect(out[1]).toBeGreaterThanOrEqual(wait!)
+          expect(out[2]).toBeLessThanOrEqual(1000)
+          if (!allowed) continue
+          log.charge(limit, now, Math.min(limit, cost))
+          slidingLog.charge(state, margin, rule, now, Math.min(limit, cost), out)
+          if (room === 0 || room > slidingLog.slots(rule)) continue
+          growth.thin(state, margin, rule, room)
+          expect(growth.needs(state, margin, rule)).toBeLessThanOrEqual(room)
+        }
+      }),
+      runs(300)
+    )
   })
 
   it('gives back what was charged long ago: as many units, none of which is counted for less long', () => {

@@ -12,8 +12,8 @@ export const Field = { head: 0, runs: 1, size: 2, most: 3, latest: 4 } as const
 /** Where the ring begins. */
 export const ring = 5
 
-/** How many entries it has at first. */
-export const firstSize = 4
+/** How many entries it has at first: each time that it grows it takes twice the slots, with what precedes it. */
+export const firstSize = 8 - ring
 
 /** Entries for the origin and a run for each unit, or each ms. */
 export function longestRing(units: number, { windowMs }: Rule): number {
@@ -131,11 +131,31 @@ export function append(state: Float64Array, at: number, rule: Rule, now: number,
   const isSame =
     runs > 0 && state[at + Field.latest] === now && ageOf(state, at, windowMs, counts, runs) === 0
   if (!isSame && runs + 2 > size)
-    resize(state, at, Math.min(Math.max(firstSize, 2 * size), longestRing(state[at + Field.most]!, rule)))
+    resize(state, at, largerSize(size, longestRing(state[at + Field.most]!, rule)))
   const run = isSame ? runs : runs + 1
   state[at + Field.latest] = now
   state[at + Field.runs] = run
   state[indexOf(state, at, run)] = phaseOf(now, windowMs) * counts + count
+}
+
+/** The size that the ring grows to, up to the longest. */
+export function largerSize(size: number, longest: number): number {
+  return Math.min(size < firstSize ? firstSize : 2 * size + ring, longest)
+}
+
+/** The size that it shrinks to. */
+export function smallerSize(size: number): number {
+  return Math.max(firstSize, Math.floor((size - ring) / 2))
+}
+
+/** Keeps every second run, with the units of the one before it, until a ring of this size has an entry to spare. */
+export function thin(state: Float64Array, at: number, size: number): void {
+  for (let runs = state[at + Field.runs]!; runs + 2 > size; runs = state[at + Field.runs]!) {
+    for (let run = 1; 2 * run <= runs + 1; run++)
+      state[indexOf(state, at, run)] = state[indexOf(state, at, Math.min(2 * run, runs))]!
+    state[at + Field.runs] = Math.ceil(runs / 2)
+  }
+  if (state[at + Field.size]! > size) resize(state, at, size)
 }
 
 /** Gives the ring another size, for all that it holds. */

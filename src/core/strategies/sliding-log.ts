@@ -9,12 +9,15 @@ import {
   expired,
   Field,
   firstSize,
+  largerSize,
   longestRing,
   olderThan,
   resize,
   ring,
   runOf,
+  smallerSize,
   takeBack,
+  thin,
   unitsIn
 } from './runs.js'
 
@@ -31,7 +34,10 @@ export const slidingLog: Strategy = {
   name: 'sliding-log',
   slots: (rule) => ring + longestRing(rule.limit, rule),
   validate: checkRuns,
-  used: (state, at) => (state[at + Field.runs] === 0 ? 0 : ring + state[at + Field.size]!),
+  growth: {
+    needs,
+    thin: (state, at, _rule, room) => thin(state, at, room - ring)
+  },
 
   check(state, at, rule, now, cost, out) {
     return answer(state, at, rule, now, cost, out, expired(state, at, rule, now))
@@ -80,6 +86,13 @@ const mostRuns = 2 ** 20
  * from the oldest units: that leaves as many, of which some stay for longer.
  */
 const mostWalked = 1024
+
+function needs(state: Float64Array, at: number, rule: Rule): number {
+  const runs = state[at + Field.runs]!
+  const size = runs === 0 ? 1 : state[at + Field.size]!
+  const most = runs === 0 ? rule.limit : Math.max(rule.limit, state[at + Field.most]!)
+  return ring + (runs + 2 > size ? largerSize(size, longestRing(most, rule)) : size)
+}
 
 function checkRuns({ limit, windowMs }: Rule): void {
   const fitting = countsOf(windowMs) - 1
@@ -140,5 +153,5 @@ function open(state: Float64Array, at: number, rule: Rule, gone: number): void {
   if (state[at + Field.most]! < rule.limit) state[at + Field.most] = rule.limit
   const entries = state[at + Field.runs]! + 1
   const size = state[at + Field.size]!
-  if (size > firstSize && entries * 4 <= size) resize(state, at, size >>> 1)
+  if (size > firstSize && entries * 4 <= size) resize(state, at, smallerSize(size))
 }

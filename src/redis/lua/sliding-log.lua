@@ -1,7 +1,7 @@
 -- The twin of src/core/strategies/sliding-log.ts and runs.ts, under the same names. `s.move`, where the numbers are read by pages,
 -- moves many at once; a ring that has grown does not shrink, as its text in Redis would not.
 local floor, max, min = math.floor, math.max, math.min
-local ring, firstSize, mostWalked = 5, 4, 1024
+local ring, firstSize, mostWalked = 5, 3, 1024
 local function countsOf(r) return floor(2 ^ 53 / r.windowMs) end
 local function phaseOf(now, windowMs) return now - floor(now / windowMs) * windowMs end
 local function indexOf(s, at, entry)
@@ -79,7 +79,7 @@ local function append(s, at, r, now, units)
   local count = sumOf(countIn(s, at, counts, runs), units, counts)
   local isSame = runs > 0 and s[at + 4] == now and ageOf(s, at, r, runs) == 0
   if not isSame and runs + 2 > size then
-    resize(s, at, min(max(firstSize, 2 * size), 1 + min(s[at + 3], r.windowMs)))
+    resize(s, at, min(size < firstSize and firstSize or 2 * size + ring, 1 + min(s[at + 3], r.windowMs)))
   end
   local run = isSame and runs or runs + 1
   s[at + 4], s[at + 1] = now, run
