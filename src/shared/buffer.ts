@@ -26,24 +26,23 @@ const Head = { magic: 0, attached: 1, maxKeys: 2, seed: 4, ints: 16 } as const
 
 const headUnits = aligned((Head.ints + regionListInts) / 2)
 
-/** How many limiters with two slots per key a buffer has room for by default, as far as that is no more than `mostUnits`. */
+/** How many limiters a buffer has room for by default, as far as that is no more than `mostUnits`; and of how many slots. */
 const usualLimiters = 64
+const usualSlots = 38
 
-/** How many it has room for at least. */
+/** How many limiters with two slots per key it has room for at least. */
 const fewestLimiters = 4
 
 /** The least and the most that a buffer has by default, in units: pages that are not used cost nothing. */
 const leastUnits = 2 ** 21
-const mostUnits = 2 ** 27
+const mostUnits = 2 ** 29
 
 /** Prepares a buffer. Pages that nothing is written to take no memory. */
 export function newBuffer(maxKeys: number, maxBytes: number | undefined): SharedArrayBuffer {
-  const shape = { maxKeys, slots: 2, buckets: bucketsFor(maxKeys, 1), hasOverflow: true }
-  const one = line + aligned(tableUnits(shape)) + aligned(blockUnits(maxKeys))
-  const units = maxBytes === undefined ? usualUnits(one) : Math.floor(maxBytes / 8)
-  if (units < headUnits + one)
+  const one = limiterUnits(maxKeys, 2)
+  if (maxBytes !== undefined && Math.floor(maxBytes / 8) < headUnits + one)
     throw badOption('maxBytes', maxBytes, `one limiter of ${maxKeys} keys takes ${8 * (headUnits + one)}`)
-  const buffer = allocated(units * 8, maxKeys, maxBytes)
+  const buffer = maxBytes === undefined ? usual(maxKeys) : asked(maxBytes)
   const ints = new Int32Array(buffer, 0, Head.ints)
   randomFillSync(ints.subarray(Head.seed, Head.seed + 4))
   ints[Head.maxKeys] = maxKeys
@@ -51,21 +50,40 @@ export function newBuffer(maxKeys: number, maxBytes: number | undefined): Shared
   return buffer
 }
 
-/** The units of a buffer by default, where one limiter takes `one`. */
-function usualUnits(one: number): number {
-  const usual = Math.min(mostUnits, headUnits + usualLimiters * one)
-  return Math.max(leastUnits, headUnits + fewestLimiters * one, usual)
+/** What a limiter of one policy takes. */
+function limiterUnits(maxKeys: number, slots: number): number {
+  const shape = { maxKeys, slots, buckets: bucketsFor(maxKeys, 1), hasOverflow: true }
+  return line + aligned(tableUnits(shape)) + aligned(blockUnits(maxKeys))
 }
 
-function allocated(bytes: number, maxKeys: number, maxBytes: number | undefined): SharedArrayBuffer {
+/** A buffer of the usual size, or of as much of it as this machine gives. */
+function usual(maxKeys: number): SharedArrayBuffer {
+  const most = Math.min(mostUnits, headUnits + usualLimiters * limiterUnits(maxKeys, usualSlots))
+  const least = Math.max(leastUnits, headUnits + fewestLimiters * limiterUnits(maxKeys, 2))
+  for (let units = Math.max(least, most); units > least; units = Math.floor(units / 2)) {
+    const buffer = allocated(units * 8)
+    if (buffer !== null) return buffer
+  }
+  const buffer = allocated(least * 8)
+  if (buffer !== null) return buffer
+  throw badOption('maxKeys', maxKeys, `its limiters take ${least * 8} bytes, ${tooMuch}`)
+}
+
+function asked(maxBytes: number): SharedArrayBuffer {
+  const buffer = allocated(Math.floor(maxBytes / 8) * 8)
+  if (buffer === null) throw badOption('maxBytes', maxBytes, `${maxBytes} bytes are ${tooMuch}`)
+  return buffer
+}
+
+const tooMuch = 'more than one piece of memory can be here; give a smaller one'
+
+/** A buffer of so many bytes; null where there is none. */
+function allocated(bytes: number): SharedArrayBuffer | null {
   try {
     return new SharedArrayBuffer(bytes)
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    const fix = 'more than one piece of memory can be here; give a smaller one'
-    throw maxBytes === undefined
-      ? badOption('maxKeys', maxKeys, `its limiters take ${bytes} bytes, ${fix}`)
-      : badOption('maxBytes', maxBytes, `${bytes} bytes are ${fix}`)
+    if (error instanceof RangeError) return null
+    throw error
   }
 }
 

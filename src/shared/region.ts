@@ -7,7 +7,7 @@ import { blockUnits } from './shared-blocks.js'
 /** The most numbers that a key may have: all of them are copied for each decision. */
 const mostNumbers = 1024
 
-/** The limit that a strategy with a number a unit has room for at least, where limits are computed. */
+/** The limit that a strategy whose slots grow with it has room for at least, where limits are computed. */
 const roomFor = 32
 
 /** The part of the buffer that one limiter's counters take, in units of 8 bytes. */
@@ -41,19 +41,19 @@ export function regionOf(policies: readonly Policy[], maxKeys: number, begin: nu
 function slotsOf({ strategy, slots, ...rule }: Policy): number {
   return Math.max(
     slots,
-    hasNumberPerUnit({ strategy, slots, ...rule }) ? strategy.slots({ ...rule, limit: roomFor }) : 0
+    growsWithLimit({ strategy, slots, ...rule }) ? strategy.slots({ ...rule, limit: roomFor }) : 0
   )
 }
 
-function hasNumberPerUnit(policy: Policy): boolean {
+function growsWithLimit(policy: Policy): boolean {
   return policy.strategy.slots({ ...policy, limit: policy.limit + 1 }) !== policy.slots
 }
 
 function tooLarge(policies: readonly Policy[], slots: number): Error {
-  const { strategy, limit } = policies.find(hasNumberPerUnit) ?? policies[0]!
+  const { strategy, limit } = policies.find(growsWithLimit) ?? policies[0]!
   return badOption(
     'limit',
     limit,
-    `strategy '${strategy.name}' keeps a number for each unit, ${slots} a key, and the shared store copies at most ${mostNumbers} in a decision: take 'sliding-window' or 'gcra', whose keys are a few numbers, or a smaller limit`
+    `strategy '${strategy.name}' keeps up to ${slots} numbers for each key under it, and the shared store copies at most ${mostNumbers} in a decision: take 'sliding-window' or 'gcra', whose keys are a few numbers, or a smaller limit`
   )
 }

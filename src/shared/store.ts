@@ -9,8 +9,9 @@ export interface SharedStoreOptions {
   /** The maximum number of keys per limiter; 100 000 if left out. */
   readonly maxKeys?: number | undefined
   /**
-   * The bytes that its limiters share. The default has room for 64 of one policy, but is 1 GiB at most as long as four
-   * have room in it, and 16 MiB at least. Pages that are never written take no memory.
+   * The bytes that its limiters share. The default has room for 64 sliding logs of up to 32 units, but is 4 GiB at most as
+   * long as four limiters of short keys have room in it, 16 MiB at least, and less where the machine gives less. Pages that
+   * are never written take no memory.
    */
   readonly maxBytes?: number | undefined
 }

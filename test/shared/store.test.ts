@@ -59,6 +59,28 @@ describe('sharedStore', () => {
     expect(() => createLimiter(policy)).toThrow(code('HEADGATE_BAD_OPTION', "'sliding-window' or 'gcra'"))
   })
 
+  it('takes by default what is recommended, for many routes', () => {
+    const logins = sharedStore()
+    for (let i = 0; i < 40; i++)
+      createLimiter({ name: `login ${i}`, strategy: 'sliding-log', limit: 5, window: '15m', store: logins })
+    const store = sharedStore()
+    const all = [5, 20, 50, 100].flatMap((limit) => [
+      { strategy: 'sliding-log', limit, window: '15m' },
+      { strategy: 'sliding-log', limit, window: '1d' },
+      { strategy: 'sliding-window', limit: limit * 1000, window: '1h' },
+      { strategy: 'leaky-bucket', limit, window: '1m', burst: 10 },
+      { strategy: 'gcra', limit, window: '1m' }
+    ])
+    for (const [i, rule] of all.entries()) createLimiter({ ...rule, name: `${i}`, store } as never)
+    const limits = [
+      { limit: 10, window: '1s' },
+      { limit: 100, window: '1h', strategy: 'sliding-log' },
+      { limit: 1000, window: '1d', strategy: 'sliding-window' }
+    ] as const
+    expect(createLimiter({ limits, store }).consume('key').allowed).toBe(true)
+    expect(createLimiter({ ...all[6]!, name: '6', store } as never).consume('key').allowed).toBe(true)
+  })
+
   it('says when a limiter does not fit, and goes on for the others', () => {
     const store = sharedStore({ maxKeys: 100_000, maxBytes: 2 ** 24 })
     const limiter = createLimiter({ name: 'first', limit: 1, window: 1000, store })
