@@ -1,14 +1,15 @@
-import { HeadgateError } from '../core/errors.js'
 import { Names } from '../core/names.js'
 import { badOption } from '../core/options.js'
 import type { Buckets, BucketsOptions } from '../core/store.js'
 import { Fingerprint } from '../memory/fingerprint.js'
+import { Attachment } from './attachment.js'
 import { SharedBuckets } from './buckets.js'
 import { bucketsFor, tableUnits } from './chain-table.js'
 import { aligned, line, SharedMemory } from './memory.js'
-import { mostThreads } from './records.js'
+import { takenFrom } from './records.js'
 import { Regions, regionListInts } from './regions.js'
 import { blockUnits } from './shared-blocks.js'
+import { mostThreads } from './slots.js'
 
 const { randomFillSync } = process.getBuiltinModule('node:crypto')
 
@@ -19,12 +20,13 @@ export interface SharedHandle {
 }
 
 /** Marks a prepared buffer and its format; written last. */
-const magic = 0x68670002
+const magic = 0x68670003
 
-/** The whole numbers at the beginning of a buffer. */
-const Head = { magic: 0, attached: 1, maxKeys: 2, seed: 4, ints: 16 } as const
+/** The whole numbers at the beginning of a buffer; after them the list of regions, and the places of threads. */
+const Head = { magic: 0, maxKeys: 2, seed: 4, ints: 16 } as const
+const placesAt = Head.ints + regionListInts
 
-const headUnits = aligned((Head.ints + regionListInts) / 2)
+const headUnits = aligned((placesAt + mostThreads) / 2)
 
 /** How many limiters a buffer has room for by default, as far as that is no more than `mostUnits`; and of how many slots. */
 const usualLimiters = 64
@@ -103,16 +105,24 @@ export class AttachedBuffer {
     this.handle = handle
     this.#memory = new SharedMemory(handle.buffer)
     const { ints } = this.#memory
-    if (Atomics.add(ints, Head.attached, 1) >= mostThreads) {
-      Atomics.sub(ints, Head.attached, 1)
-      throw new HeadgateError(
-        'HEADGATE_STORE_FULL',
-        `${mostThreads} threads have attached to this shared store, those that have ended included: make a new one.`
-      )
-    }
     this.#maxKeys = ints[Head.maxKeys]!
     this.#print = new Fingerprint(ints.slice(Head.seed, Head.seed + 4))
-    this.#regions = new Regions(this.#memory, Head.ints, this.#memory.words.length)
+    const regions = new Regions(this.#memory, Head.ints, this.#memory.words.length)
+    this.#memory.attachment = new Attachment(this.#memory, placesAt, () => regions.pools(headUnits))
+    this.#regions = regions
+  }
+
+  /** How many threads are attached to it, and how many records its limiters have ever taken. */
+  get usage(): { readonly threads: number; readonly records: number } {
+    const { ints } = this.#memory
+    const threads = ints.subarray(placesAt, placesAt + mostThreads).filter((place) => place !== 0).length
+    const taken = [...this.#regions.pools(headUnits)].map((pool) => takenFrom(this.#memory, pool))
+    return { threads, records: taken.reduce((sum, count) => sum + count, 0) }
+  }
+
+  /** Gives up this thread's place, as when it ends. */
+  leave(): void {
+    this.#memory.attachment.leave()
   }
 
   clear(): void {

@@ -1,6 +1,6 @@
 import { Chain } from './chain.js'
 import { aligned, line, type SharedMemory } from './memory.js'
-import { Records, recordHead, spareRecords } from './records.js'
+import { Records, recordHead, spareRecords, spareUnits } from './records.js'
 
 /** What a table is made for. */
 export interface TableShape {
@@ -26,9 +26,14 @@ function recordsOf({ maxKeys, buckets, hasOverflow }: TableShape): number {
   return maxKeys + spareRecords + (hasOverflow ? buckets : 0)
 }
 
-/** Units that a table takes: a line for its pool, one for its count, its buckets, its records. All zeros is empty. */
+/**
+ * Units that a table takes: a line for its pool, one for its count, what threads keep, its buckets, its records. All zeros
+ * is empty.
+ */
 export function tableUnits(shape: TableShape): number {
-  return 2 * line + aligned(shape.buckets) + aligned(recordsOf(shape) * (recordHead + shape.slots))
+  return (
+    2 * line + spareUnits + aligned(shape.buckets) + aligned(recordsOf(shape) * (recordHead + shape.slots))
+  )
 }
 
 /** A table of chains: which keys have a record, and whether there is room for more. */
@@ -54,7 +59,7 @@ export class ChainTable {
     this.buckets = shape.buckets
     this.maxKeys = shape.maxKeys
     this.#counter = 2 * (begin + line)
-    this.#heads = begin + 2 * line
+    this.#heads = begin + 2 * line + spareUnits
     this.#shift = 32 - Math.log2(shape.buckets)
     // Odd, so that it comes to every bucket.
     this.#leap = Math.floor(shape.buckets * 0.618) | 1

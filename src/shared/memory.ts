@@ -1,8 +1,12 @@
+import type { Attachment } from './attachment.js'
+
 /** The shared buffer as what it holds: words to swap, whole numbers of 32 bits, and the numbers of strategies. */
 export class SharedMemory {
   readonly words: BigInt64Array
   readonly ints: Int32Array
   readonly numbers: Float64Array
+  /** This thread's place in it. */
+  attachment!: Attachment
 
   constructor(buffer: SharedArrayBuffer) {
     this.words = new BigInt64Array(buffer)

@@ -1,9 +1,8 @@
 import { HeadgateError } from '../core/errors.js'
-import type { SharedMemory } from './memory.js'
+import type { Attachment } from './attachment.js'
+import { line, type SharedMemory } from './memory.js'
+import { mostThreads } from './slots.js'
 import { recordOf, successor } from './word.js'
-
-/** Threads that may attach to a buffer while it lives, those that have ended included. */
-export const mostThreads = 2048
 
 /** Records that a thread keeps for its next change. */
 const keptSpares = 2
@@ -11,16 +10,26 @@ const keptSpares = 2
 /** Units before the numbers of a record: its fingerprint, and the record that follows it in its chain. */
 export const recordHead = 2
 
-/** Units that the control of a pool takes: its free list, and how many records were ever taken. */
-export const poolUnits = 2
+/** Units that precede the records that threads keep: a line for the pool, one for the count of its table. */
+const sparesAt = 2 * line
 
-/** Records that a pool needs beside those in chains: what each thread may hold, and takes with it when it is killed. */
+/** Units in which it is noted which records each thread keeps. */
+export const spareUnits = (mostThreads * keptSpares) / 2
+
+/** Records that a pool needs beside those in chains: what each thread may keep. */
 export const spareRecords = mostThreads * keptSpares
 
 /**
+ * The control of a pool, in units: its free list, how many records were ever taken, where they begin, and how long they
+ * are. The last two are the same whoever writes them.
+ */
+const Control = { free: 0, taken: 1, begin: 2, stride: 3 } as const
+
+/**
  * Where the records of one region come from and go to. A record belongs to a chain, where it never changes; or to one
- * thread, that writes into it; or to the free list, a stack under a versioned word. A thread that is killed takes what
- * it holds with it, and nothing else.
+ * thread, that writes into it; or to the free list, a stack under a versioned word. What a thread keeps between two
+ * changes is noted, for others to give back when it has ended. A thread that is killed amid a change takes what it holds
+ * just then with it, and nothing else.
  */
 export class Records {
   readonly memory: SharedMemory
@@ -32,15 +41,20 @@ export class Records {
   readonly #control: number
   readonly #begin: number
   readonly #spares = new Int32Array(128)
+  readonly #attachment: Attachment
   #held = 0
 
   constructor(memory: SharedMemory, control: number, begin: number, slots: number, count: number) {
     this.memory = memory
+    this.#attachment = memory.attachment
+    this.#attachment.hold(this)
     this.slots = slots
     this.stride = recordHead + slots
     this.count = count
     this.#control = control
     this.#begin = begin - this.stride
+    memory.numbers[control + Control.begin] = this.#begin
+    memory.numbers[control + Control.stride] = this.stride
   }
 
   /** The unit at which a record begins. */
@@ -48,9 +62,12 @@ export class Records {
     return this.#begin + record * this.stride
   }
 
-  /** A record of this thread's own. */
+  /** A record of this thread's own. What is no longer kept is no longer noted, before anything is written into it. */
   take(): number {
-    return this.#held > 0 ? this.#spares[--this.#held]! : this.#pop()
+    if (this.#held === 0) return this.#pop()
+    const record = this.#spares[--this.#held]!
+    if (this.#held < keptSpares) this.#note(0)
+    return record
   }
 
   /** Takes back a record that no chain leads to. Others may still be reading it; they will find that it is gone. */
@@ -58,9 +75,25 @@ export class Records {
     this.#spares[this.#held++] = record
   }
 
-  /** Leaves to the others what is not worth keeping. */
+  /** Leaves to the others what is not worth keeping, and notes the rest. */
   settle(): void {
-    while (this.#held > keptSpares) this.#push(this.#spares[--this.#held]!)
+    const kept = this.#attachment.slot < 0 ? 0 : keptSpares
+    while (this.#held > kept) this.#push(this.#spares[--this.#held]!)
+    for (let i = 0; i < this.#held; i++) this.memory.ints[this.#noteOf(i)] = this.#spares[i]!
+  }
+
+  /** Gives back all that this thread has, as it leaves its place. */
+  leave(slot: number): void {
+    this.memory.ints.fill(0, noteOf(this.#control, slot), noteOf(this.#control, slot + 1))
+    while (this.#held > 0) this.#push(this.#spares[--this.#held]!)
+  }
+
+  #note(record: number): void {
+    if (this.#attachment.slot >= 0) this.memory.ints[this.#noteOf(this.#held)] = record
+  }
+
+  #noteOf(i: number): number {
+    return noteOf(this.#control, this.#attachment.slot) + i
   }
 
   #pop(): number {
@@ -76,18 +109,13 @@ export class Records {
   }
 
   #push(record: number): void {
-    const { words, ints } = this.memory
-    for (;;) {
-      const top = Atomics.load(words, this.#control)
-      ints[2 * this.unitOf(record) + 2] = recordOf(top)
-      if (Atomics.compareExchange(words, this.#control, top, successor(top, record)) === top) return
-    }
+    push(this.memory, this.#control, record, this.unitOf(record))
   }
 
   /** One that was never used: untouched pages of the buffer take no memory. */
   #first(): number {
     const { ints } = this.memory
-    const counter = 2 * (this.#control + 1)
+    const counter = 2 * (this.#control + Control.taken)
     if (Atomics.load(ints, counter) < this.count) {
       const taken = Atomics.add(ints, counter, 1)
       if (taken < this.count) return taken + 1
@@ -97,5 +125,41 @@ export class Records {
       'HEADGATE_STORE_FULL',
       'The threads that were killed took the last records of the shared store with them: make a new one.'
     )
+  }
+}
+
+/** How many records of a pool were ever taken. */
+export function takenFrom({ ints }: SharedMemory, control: number): number {
+  return ints[2 * (control + Control.taken)]!
+}
+
+/** Gives back what is noted for the thread at a place, which has ended. */
+export function returnSpares(memory: SharedMemory, control: number, slot: number): void {
+  const { ints, numbers } = memory
+  const begin = noteOf(control, slot)
+  for (let i = 0; i < keptSpares; i++) {
+    const record = ints[begin + i]!
+    if (record === 0) continue
+    ints[begin + i] = 0
+    push(
+      memory,
+      control,
+      record,
+      numbers[control + Control.begin]! + record * numbers[control + Control.stride]!
+    )
+  }
+}
+
+/** Where it is noted what the thread at a place keeps. */
+function noteOf(control: number, slot: number): number {
+  return 2 * (control + sparesAt) + slot * keptSpares
+}
+
+/** Puts a record on the free list of a pool. */
+function push({ words, ints }: SharedMemory, control: number, record: number, unit: number): void {
+  for (;;) {
+    const top = Atomics.load(words, control)
+    ints[2 * unit + 2] = recordOf(top)
+    if (Atomics.compareExchange(words, control, top, successor(top, record)) === top) return
   }
 }

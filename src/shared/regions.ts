@@ -3,20 +3,28 @@ import { type Identity, ruleClash } from '../core/names.js'
 import type { Policy } from '../core/policy.js'
 import { digestOf } from './digest.js'
 import type { SharedMemory } from './memory.js'
-import { mostThreads } from './records.js'
 import { type Region, regionOf } from './region.js'
+import { blocksPoolAt } from './shared-blocks.js'
+import { mostThreads } from './slots.js'
 
 /** Limiters that a buffer has room for, if they are not too large. */
 export const mostRegions = 1024
 
-/** Each thread may hold one that lost a race. */
+/** The thread at each place may hold one that lost a race; who comes there next takes it over. */
 const mostDrafts = mostThreads + mostRegions
 
-/** Whole numbers that describe a region: four that identify it, four of its rule, the units that it takes. */
+/**
+ * Whole numbers that describe a region: four that identify it, four of its rule, two for the units that it takes and for
+ * each place in it of a pool of records.
+ */
 const draftInts = 16
+const Draft = { units: 8, table: 10, blocks: 12 } as const
+
+/** Where the draft of the thread at each place is noted. */
+const ownDraftsAt = 16 + mostRegions + mostDrafts * draftInts
 
 /** Whole numbers that the list of regions takes. */
-export const regionListInts = 16 + mostRegions + mostDrafts * draftInts
+export const regionListInts = ownDraftsAt + mostThreads
 
 /**
  * The regions of a buffer, in the order in which they were opened. The list grows by compare-and-swap of its first
@@ -28,12 +36,14 @@ export class Regions {
   readonly #list: number
   readonly #drafts: number
   readonly #end: number
-  #draft = 0
+  readonly #memory: SharedMemory
   /** The units of limiters that found no room, by what tells them apart: an error says what all of them need. */
   readonly #refused = new Map<string, number>()
 
   /** @param list the place of the list @param end the units of the whole buffer */
-  constructor({ ints }: SharedMemory, list: number, end: number) {
+  constructor(memory: SharedMemory, list: number, end: number) {
+    const { ints } = memory
+    this.#memory = memory
     this.#ints = ints
     this.#list = list
     this.#drafts = list + 16 + mostRegions - draftInts
@@ -57,7 +67,7 @@ export class Regions {
         if (this.#matches(draft, 4, rule)) return regionOf(policies, maxKeys, begin)
         throw ruleClash(identity.names, 'a limiter of another thread', identity.label)
       }
-      begin += this.#draftAt(draft, 8) + this.#draftAt(draft, 9) * 2 ** 30
+      begin += this.#sumAt(draft, Draft.units)
     }
     this.#refused.set(identity.id, 0)
     throw new HeadgateError(
@@ -77,20 +87,59 @@ export class Regions {
     )
   }
 
+  /** Where the pools of records of all regions begin, the first region being at `first`. */
+  *pools(first: number): Generator<number> {
+    let begin = first
+    for (let i = 0; i < mostRegions; i++) {
+      const draft = Atomics.load(this.#ints, this.#list + 16 + i)
+      if (draft === 0) return
+      yield begin + this.#sumAt(draft, Draft.table)
+      yield begin + this.#sumAt(draft, Draft.blocks)
+      begin += this.#sumAt(draft, Draft.units)
+    }
+  }
+
   /** Appends a region to the list, and gives the one that is there then. */
-  #append(at: number, identity: readonly number[], { units }: Region): number {
-    this.#draft ||= Atomics.add(this.#ints, this.#list, 1) + 1
-    const begin = this.#drafts + this.#draft * draftInts
-    this.#ints.set([...identity, units % 2 ** 30, Math.floor(units / 2 ** 30)], begin)
-    const winner = Atomics.compareExchange(this.#ints, at, 0, this.#draft)
-    if (winner !== 0) return winner
-    const draft = this.#draft
-    this.#draft = 0
+  #append(at: number, identity: readonly number[], { units, tiers, table, blocks }: Region): number {
+    const draft = this.#draftOf()
+    const places = [units, table - tiers, blocksPoolAt(blocks) - tiers]
+    const halves = places.flatMap((place) => [place % 2 ** 30, Math.floor(place / 2 ** 30)])
+    this.#ints.set([...identity, ...halves], this.#drafts + draft * draftInts)
+    const winner = Atomics.compareExchange(this.#ints, at, 0, draft)
+    return winner === 0 ? draft : winner
+  }
+
+  /** A draft that is not in the list: the last of whoever is or was at this place, unless that is in the list now. */
+  #draftOf(): number {
+    const { slot } = this.#memory.attachment
+    const at = this.#list + ownDraftsAt + Math.max(0, slot)
+    const own = slot < 0 ? 0 : this.#ints[at]!
+    if (own > 0 && !this.#isListed(own)) return own
+    const draft = Atomics.add(this.#ints, this.#list, 1) + 1
+    if (draft > mostDrafts)
+      throw new HeadgateError(
+        'HEADGATE_STORE_FULL',
+        'Threads that were killed while they made limiters took the last room of the shared store for them: make a new one.'
+      )
+    if (slot >= 0) this.#ints[at] = draft
     return draft
+  }
+
+  #isListed(draft: number): boolean {
+    for (let i = 0; i < mostRegions; i++) {
+      const listed = Atomics.load(this.#ints, this.#list + 16 + i)
+      if (listed === draft) return true
+      if (listed === 0) return false
+    }
+    return false
   }
 
   #matches(draft: number, offset: number, digest: Int32Array): boolean {
     return digest.every((word, i) => this.#draftAt(draft, offset + i) === word)
+  }
+
+  #sumAt(draft: number, i: number): number {
+    return this.#draftAt(draft, i) + this.#draftAt(draft, i + 1) * 2 ** 30
   }
 
   #draftAt(draft: number, i: number): number {

@@ -19,6 +19,11 @@ export function blockUnits(maxKeys: number): number {
   return line + tableUnits(shapeOf(maxKeys))
 }
 
+/** Where the pool of their records begins. */
+export function blocksPoolAt(begin: number): number {
+  return begin + line
+}
+
 /** Keys that are denied until an instant, in all threads. A record holds when its block ends. */
 export class SharedBlocks {
   readonly #table: ChainTable
@@ -28,7 +33,7 @@ export class SharedBlocks {
   constructor(memory: SharedMemory, begin: number, maxKeys: number) {
     // A step back of the clock neither ends nor lengthens a block.
     this.#time = new SharedTime(memory, begin, 0, false, new SteadyTime(0, false))
-    this.#table = new ChainTable(memory, begin + line, shapeOf(maxKeys))
+    this.#table = new ChainTable(memory, blocksPoolAt(begin), shapeOf(maxKeys))
   }
 
   /** Takes a block, unless as many as there may be keys are in force. */

@@ -30,6 +30,8 @@ export type Work = { readonly handle: SharedHandle; readonly clock: BigInt64Arra
       readonly policy: PolicyOptions
       readonly keys: readonly string[]
       readonly count: number
+      /** Stay until it is terminated. */
+      readonly stays?: boolean
     }
   | { readonly kind: 'uniform'; readonly gate: Int32Array; readonly count: number }
   | {
@@ -105,6 +107,7 @@ function hit(work: Work & { kind: 'hit' }): void {
       if (limiter.consume(key).allowed) admitted[i]!++
     })
   parentPort!.postMessage(admitted)
+  if (work.stays) parentPort!.on('message', () => {})
 }
 
 /** Looks and charges at once with another, and counts the numbers that were not written together. */
