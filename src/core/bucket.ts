@@ -121,6 +121,7 @@ export class Bucket {
 
   /** Charges each tier so many units, whatever it says of them. */
   chargeEach(units: readonly number[]): void {
+    this.lowest.see(this.policies)
     for (const [i, tier] of this.tiers.entries())
       if (units[i]! > 0) tier.charge(this.#state, this.#base, units[i]!)
   }

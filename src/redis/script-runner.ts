@@ -28,9 +28,10 @@ export class ScriptRunner implements Runner {
 
   async run(requests: readonly RedisRequest[], call: Call): Promise<(Verdict | undefined)[]> {
     const keys: string[] = []
-    for (const { key, rules } of requests) {
+    for (const { key, operation, rules } of requests) {
       const begin = keyOf(this.#prefix, key)
       for (const suffix of rules.suffixes) keys.push(begin + suffix)
+      if (operation.kind === 'repay') keys.push(`${begin}${rules.suffixes[0]}:paid:${operation.mark}`)
     }
     const reply = await this.#link.call(call, this.#script, keys, argumentsOf(requests))
     let from = 2
@@ -83,9 +84,9 @@ function wordsOf(operation: Operation): string[] {
     case 'reset':
       return [kind]
     case 'block':
-      return [kind, number(operation.blockMs)]
+      return [kind, number(operation.blockMs), operation.isLeast ? '1' : '0']
     case 'repay':
-      return [kind, ...operation.units.map(String)]
+      return [kind, ...operation.units.map(String), String(operation.markMs)]
     default:
       return [kind, String(operation.cost)]
   }
@@ -95,5 +96,6 @@ function wordsOf(operation: Operation): string[] {
 function isLike(a: Operation, b: Operation): boolean {
   if (a === b) return true
   if (a.kind === 'lease') return b.kind === 'lease' && a.cost === b.cost && a.wanted === b.wanted
+  if (a.kind === 'repay') return false
   return isDecided(a) && a.kind === b.kind && a.cost === (b as typeof a).cost
 }

@@ -2,11 +2,15 @@ import type { AsyncBuckets, Receipt } from '../core/async-store.js'
 import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Action, Verdict } from '../core/verdict.js'
+import { keptKey } from '../memory/kept-key.js'
 import type { DenyCache } from './deny-cache.js'
 import type { Executor, Location } from './executor.js'
+import type { KnownBlocks } from './known-blocks.js'
+import type { LateRefunds } from './late-refunds.js'
 import { type Lease, type Leases, outWithHeld } from './leases.js'
-import type { LocalCounting, Used } from './local-counting.js'
+import type { LocalCounting } from './local-counting.js'
 import type { Changed, Decided } from './operation.js'
+import type { Recovery } from './recovery.js'
 
 /** The parts that the buckets of one limiter are made of. */
 export interface RemoteBucketsParts {
@@ -16,14 +20,14 @@ export interface RemoteBucketsParts {
   readonly locate: (key: string) => Location
   readonly executor: Executor
   readonly localCounting: LocalCounting
+  readonly blocks: KnownBlocks
+  readonly lateRefunds: LateRefunds
+  readonly recovery: Recovery
   readonly denyCache: DenyCache | null
   readonly leases: Leases | null
   /** Has the store forget all keys of these buckets. */
   readonly clear: () => Promise<void>
 }
-
-/** Keys that are repaid at once when the store is back. */
-const repaidAtOnce = 64
 
 /**
  * The buckets of one limiter in a remote store. What this process knows decides first: leases and denials; then the
@@ -38,7 +42,23 @@ export class RemoteBuckets implements AsyncBuckets {
     this.#leases = parts.leases
   }
 
-  decide(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
+  /** Makes up for an outage in the store, once it works again. */
+  get recovery(): Recovery {
+    return this.#parts.recovery
+  }
+
+  /** See `LocalCounting`. */
+  takeLost(): number {
+    return this.#parts.localCounting.takeLost()
+  }
+
+  decide(
+    action: Action,
+    text: string,
+    cost: number,
+    policies: readonly Policy[]
+  ): Verdict | Promise<Verdict> {
+    const key = keptKey(text)
     switch (action.kind) {
       case 'peek':
         return this.#peek(action, key, cost, policies)
@@ -49,15 +69,25 @@ export class RemoteBuckets implements AsyncBuckets {
     }
   }
 
-  async refund(key: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
+  async refund(text: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
     const { at, source } = receipt
-    if (source === 'local') this.#parts.localCounting.refund(key, cost, policies, at)
-    if (isOfStore(source)) await this.#changeDenied(key, { kind: 'refund', cost, chargedAt: at }, policies)
+    const key = keptKey(text)
+    if (source === 'local') await this.#refundLocal(key, cost, policies, at)
+    if (isOfStore(source)) await this.#refund(key, cost, policies, at)
   }
 
-  async reset(key: string): Promise<void> {
+  /** Gives back what was leased, by a key as it is kept. */
+  giveBack(key: string, units: number, chargedAt: number): Promise<void> {
+    return this.#refund(key, units, this.#parts.policies, chargedAt)
+  }
+
+  async reset(text: string): Promise<void> {
+    const key = keptKey(text)
+    const { localCounting, blocks, lateRefunds } = this.#parts
     this.#leases?.drop(key)
-    this.#parts.localCounting.forget(key)
+    localCounting.forget(key)
+    blocks.delete(key)
+    lateRefunds.forget(key)
     await this.#changeDenied(key, { kind: 'reset' })
   }
 
@@ -72,30 +102,22 @@ export class RemoteBuckets implements AsyncBuckets {
 
   /** Forgets what this process holds of all keys. */
   forget(): void {
-    const { localCounting, denyCache } = this.#parts
+    const { localCounting, blocks, lateRefunds, denyCache } = this.#parts
     this.#leases?.clear()
     localCounting.clear()
+    blocks.clear()
+    lateRefunds.clear()
     denyCache?.clear()
   }
 
-  async block(key: string, blockMs: number): Promise<void> {
+  /** Holds here at once, and in the store as soon as it hears of it. */
+  async block(text: string, blockMs: number): Promise<void> {
+    const key = keptKey(text)
+    const { blocks } = this.#parts
     this.#leases?.end(key)
-    await this.#changeDenied(key, { kind: 'block', blockMs })
-  }
-
-  /** Charges in the store what was counted here while it failed, as far as it works again. */
-  async repay(): Promise<void> {
-    const { localCounting, locate } = this.#parts
-    let due: Promise<void>[] = []
-    for (const used of localCounting.used()) {
-      const { node, failure } = locate(used.key)
-      if (failure !== null || node.breaker.isOpen) continue
-      due.push(this.#repay(used))
-      if (due.length < repaidAtOnce) continue
-      await Promise.all(due)
-      due = []
-    }
-    await Promise.all(due)
+    const block = blocks.add(key, blockMs, true)
+    await this.#changeDenied(key, { kind: 'block', blockMs, isLeast: false })
+    blocks.told(key, block)
   }
 
   /** Returns what is leased; from then on nothing is. */
@@ -105,14 +127,44 @@ export class RemoteBuckets implements AsyncBuckets {
     await leases?.close()
   }
 
-  async #repay({ key, units }: Used): Promise<void> {
-    if (units.some((used) => used > 0)) await this.#change(key, { kind: 'repay', units })
-    this.#parts.localCounting.forget(key)
+  /** What was counted here is given back here, or in the store if that was charged for it. */
+  async #refundLocal(
+    key: string,
+    cost: number,
+    policies: readonly Policy[],
+    at: number | undefined
+  ): Promise<void> {
+    const fate = this.#parts.localCounting.refund(key, cost, policies, at)
+    if (fate.kind === 'paid') await this.#refund(key, cost, policies, fate.storeAt)
+    else if (fate.kind === 'being-paid' && at !== undefined)
+      this.#parts.lateRefunds.add({ key, cost, policies, chargedAt: at, isLocal: true })
+  }
+
+  /** What a store that fails is not even asked for is given back when it works again. */
+  async #refund(
+    key: string,
+    cost: number,
+    policies: readonly Policy[],
+    chargedAt: number | undefined
+  ): Promise<void> {
+    try {
+      await this.#changeDenied(key, { kind: 'refund', cost, chargedAt }, policies)
+    } catch (error) {
+      if (!(error instanceof NotAsked)) throw error
+      const { localCounting, lateRefunds, locate } = this.#parts
+      // What is said of no time is of the last charge, which was counted here.
+      if (chargedAt === undefined && localCounting.has(key))
+        return void localCounting.refund(key, cost, policies, undefined)
+      const storeNow = Math.floor(performance.now() + locate(key).node.clockAhead)
+      lateRefunds.add({ key, cost, policies, chargedAt: chargedAt ?? storeNow, isLocal: false })
+      throw error
+    }
   }
 
   async #peek(action: Action, key: string, cost: number, policies: readonly Policy[]): Promise<Verdict> {
     const held = this.#leases?.held(key) ?? 0
     const verdict = await this.#ask(action, key, { kind: 'peek', cost }, policies)
+    if (verdict.source === 'store') this.#parts.blocks.hear(key, verdict, false)
     const isUsable = held > 0 && policies === this.#parts.policies && verdict.source === 'store'
     return isUsable && !verdict.isBlocked ? withHeld(verdict, held) : verdict
   }
@@ -209,6 +261,7 @@ export class RemoteBuckets implements AsyncBuckets {
 
   #hear(key: string, cost: number, askedAt: number, verdict: Verdict): void {
     this.#parts.denyCache?.add(key, cost, askedAt, verdict)
+    this.#parts.blocks.hear(key, verdict, false)
     if (verdict.isBlocked) this.#leases?.end(key)
   }
 
@@ -226,14 +279,18 @@ export class RemoteBuckets implements AsyncBuckets {
   async #change(key: string, operation: Changed, policies = this.#parts.policies): Promise<void> {
     const { executor, name, locate } = this.#parts
     const location = locate(key)
-    if (location.failure !== null) throw location.failure
+    if (location.failure !== null) throw new NotAsked(location.failure.message, location.failure.cause)
     const { breaker } = location.node
     if (!breaker.admits())
-      throw new HeadgateError(
-        'HEADGATE_STORE_FAILED',
-        `${name} is failing; it is asked again in ${breaker.waitMs} ms.`
-      )
+      throw new NotAsked(`${name} is failing; it is asked again in ${breaker.waitMs} ms.`)
     await executor.execute(key, location, operation, policies)
+  }
+}
+
+/** The error of what the store was not even asked for, so that it can be asked later. */
+class NotAsked extends HeadgateError {
+  constructor(message: string, cause?: unknown) {
+    super('HEADGATE_STORE_FAILED', message, cause === undefined ? {} : { cause })
   }
 }
 

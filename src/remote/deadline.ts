@@ -61,9 +61,10 @@ class Lateness extends HeadgateError {}
 /** Has a backend do something within the deadline, and tells its node's breaker what came of it. */
 export class Deadline {
   readonly #settings: DeadlineSettings
-  readonly #nodes: Nodes
+  readonly #nodes: Pick<Nodes, 'succeed' | 'fail'>
 
-  constructor(nodes: Nodes, settings: DeadlineSettings) {
+  /** @param nodes who hears what came of calls */
+  constructor(nodes: Pick<Nodes, 'succeed' | 'fail'>, settings: DeadlineSettings) {
     this.#nodes = nodes
     this.#settings = settings
   }

@@ -1,22 +1,23 @@
--- luacheck: read globals now at buckets held lifeAt load save pages readTime huge blockedMsOf keep change reset
+-- luacheck: read globals now at buckets held lifeAt load save pages read readTime huge blockedMsOf keep change pay reset
 -- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs
 --[[
 Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
-cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block;
-units for each tier of a repayment; nothing for a reset.
+cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block, and
+1 if a longer one is to stay; of a repayment units for each tier, and the life of its mark, ms; nothing for a reset. The key
+of a repayment's mark follows its others.
 The reply to each that is decided: a sum of 1 if it is allowed and 2 if the key is blocked, units charged, and four
 numbers for each tier, where -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
 such integers.
 ]]
 local function countOf(kind, bucket)
   if kind == 'reset' then return 0 end
-  if kind == 'repay' then return #bucket end
-  return (kind == 'lease' or kind == 'refund') and 2 or 1
+  if kind == 'repay' then return #bucket + 1 end
+  return (kind == 'lease' or kind == 'refund' or kind == 'block') and 2 or 1
 end
 local arg, reply, size, key = at, { 1, now }, 2, 1
 while arg <= #ARGV do
   local count, bucket, kind = tonumber(ARGV[arg]), buckets[tonumber(ARGV[arg + 1])], ARGV[arg + 2]
-  local isDecided = kind == 'take' or kind == 'peek' or kind == 'charge' or kind == 'lease'
+  local isDecided = kind ~= 'refund' and kind ~= 'block' and kind ~= 'reset'
   local values = {}
   arg = arg + 3
   for i = 1, countOf(kind, bucket) do
@@ -40,7 +41,12 @@ while arg <= #ARGV do
       if readTime(tier) then bucket.hasStepped = true end
     end
     if isDecided then
-      decide(bucket, kind, cost, s.blockedUntil and blockedMsOf(bucket, s) or 0, wanted)
+      local asked = kind
+      if kind == 'repay' then
+        if not read(key) then pay(bucket, s, values, KEYS[key]) end
+        key, asked, cost = key + 1, 'peek', 1
+      end
+      decide(bucket, asked, cost, s.blockedUntil and blockedMsOf(bucket, s) or 0, wanted)
       if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
       if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
       if penaltyMs > 0 then block(bucket, penaltyMs) end

@@ -1,4 +1,4 @@
--- luacheck: read globals now max ownerAt lifeAt keyAt wipe owedMs
+-- luacheck: read globals now clock longestLifeMs max min ownerAt lifeAt keyAt wipe owedMs
 -- luacheck: read globals refundEach chargeEach checkEach
 -- What is done with a bucket whose numbers are at hand: `s` is what its first key holds.
 -- The twin of a `SteadyTime` without a window: a step back of the clock neither ends nor lengthens a block.
@@ -42,10 +42,16 @@ local function change(bucket, s, kind, more)
   if kind == 'refund' then
     refundEach(bucket, more[1], max(0, now - (more[2] or now)))
   elseif kind == 'block' then
-    s.blockedUntil, s.blockedSince = now + more[1], now
-  elseif kind == 'repay' then
-    chargeEach(bucket, more)
+    s.blockedUntil, s.blockedSince = now + (more[2] == 1 and max(more[1], blockedMsOf(bucket, s)) or more[1]), now
   end
   checkEach(bucket, 1)
   keep(bucket, s)
+end
+-- Charges what was used elsewhere, and remembers that for as long as somebody may try again.
+local function pay(bucket, s, values, mark)
+  chargeEach(bucket, values)
+  checkEach(bucket, 1)
+  keep(bucket, s)
+  local lifeMs = min(values[#bucket + 1] + (clock ~= '' and 86400000 or 0), longestLifeMs)
+  redis.call('SET', mark, '', 'PX', lifeMs)
 end
