@@ -1,6 +1,7 @@
 import type { AsyncBuckets, AsyncBucketsOptions, AsyncStore } from '../core/async-store.js'
 import { type Identity, Names } from '../core/names.js'
 import { badOption } from '../core/options.js'
+import { heard } from '../core/promise.js'
 import type { Backend } from './backend.js'
 import { Batches } from './batches.js'
 import { RemoteBuckets } from './buckets.js'
@@ -114,13 +115,8 @@ class BackendStore implements RemoteStore {
     return this.#names.claim(options, (identity) => this.#open(nameOf(identity), options))
   }
 
-  async clear(): Promise<void> {
-    for (const buckets of this.#opened) buckets.forget()
-    try {
-      await this.#clear(null)
-    } finally {
-      for (const buckets of this.#opened) buckets.forget()
-    }
+  clear(): Promise<void> {
+    return heard(this.#clearAll())
   }
 
   async close(): Promise<void> {
@@ -160,6 +156,15 @@ class BackendStore implements RemoteStore {
     })
     this.#opened.push(buckets)
     return buckets
+  }
+
+  async #clearAll(): Promise<void> {
+    for (const buckets of this.#opened) buckets.forget()
+    try {
+      await this.#clear(null)
+    } finally {
+      for (const buckets of this.#opened) buckets.forget()
+    }
   }
 
   #clear(name: string | null): Promise<void> {
