@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createLimiter } from '../../src/index.js'
+import type { Receipt } from '../../src/core/async-store.js'
+import type { Verdict } from '../../src/core/verdict.js'
+import { createLimiter, type Decision, type Policy } from '../../src/index.js'
 import type { LimiterOptions } from '../../src/limiter/options.js'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/redis/index.js'
 import { twoSpeedRules } from '../support/two-speed.js'
@@ -125,3 +127,257 @@ describe.skipIf(servers === null)('what was counted here', () => {
     await until('it is charged', async () => (await used()) === 5)
   })
 })
+
+describe.skipIf(servers === null)('a strategy of the user that throws while it is charged', () => {
+  it('loses that key alone, which is said once', async () => {
+    const charge: typeof twoSpeedRules.charge = (...given) => {
+      if (given[4] >= 50) throw new RangeError('too much at once')
+      twoSpeedRules.charge(...given)
+    }
+    const strategy = { ...twoSpeedRules, charge }
+    const { limiter, used, down, back, store } = failing({ strategy, limit: 1000, window: '365d' })
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    await down()
+    for (const key of ['one', 'poison', 'toxin', 'two'])
+      for (let i = 0; i < (key.length > 3 ? 6 : 1); i++) await limiter.consume(key, 10)
+    await back()
+    await until(
+      'the others are charged',
+      async () => (await used('one')) === 10 && (await used('two')) === 10
+    )
+    expect([await used('poison'), await used('toxin')]).toEqual([0, 0])
+    expect(warned.mock.calls).toEqual([
+      [
+        expect.stringContaining('too much at once'),
+        { type: 'HeadgateWarning', code: 'HEADGATE_REPAYMENT_FAILED' }
+      ]
+    ])
+    expect(store.isAvailable).toBe(true)
+    await down()
+    await limiter.consume('poison', 10)
+    await back()
+    await until('it is charged', async () => (await used('poison')) === 10)
+  })
+})
+
+/** A limiter as the HTTP gate has it, with limits that are computed for a request. */
+interface Computing {
+  withLimits(limits: readonly unknown[]): readonly Policy[]
+  take(key: string, cost: number, policies: readonly Policy[]): Promise<Verdict>
+  look(key: string, policies: readonly Policy[]): Promise<Verdict>
+  giveBack(key: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void>
+}
+
+/** Takes units, and gives what is to be given for them back later. */
+async function taken(limiter: object, cost: number, key = 'key') {
+  const own = limiter as Computing
+  const { policies } = limiter as { policies: readonly Policy[] }
+  const { source, at, charged } = await own.take(key, cost, policies)
+  expect(charged).toBe(cost)
+  return { source, giveBack: (units = cost) => own.giveBack(key, units, policies, { at, source }) }
+}
+
+describe.skipIf(servers === null)('under limit functions', () => {
+  it.each(['fixed-window', 'gcra', 'sliding-log'])(
+    'the limit of the request is what is charged: %s',
+    async (strategy) => {
+      // What stands for a limit that is not known yet.
+      const { limiter, other, back, down } = failing({ strategy, limit: 1, window: '365d' })
+      const [mine, theirs] = [limiter, other] as unknown as Computing[]
+      const limits = mine!.withLimits([100])
+      await down()
+      expect(await mine!.take('key', 60, limits)).toMatchObject({ isAllowed: true, source: 'local' })
+      expect(await mine!.take('one', 1, limits)).toMatchObject({ isAllowed: true, source: 'local' })
+      await back()
+      const left = async (key: string) => (await theirs!.look(key, theirs!.withLimits([100]))).out[0]
+      await until('it is charged', async () => (await left('key')) !== 100 && (await left('one')) !== 100)
+      expect([await left('key'), await left('one')]).toEqual([40, 99])
+    }
+  )
+})
+
+describe.skipIf(servers === null)('a block', () => {
+  it('that was made or met before holds here, and ends as it was to end', async () => {
+    const { limiter, other, down, back } = failing({ limit: 3, block: '1h' })
+    await limiter.block('by hand', '1m')
+    await other.block('met', '1m')
+    await limiter.consume('met')
+    await limiter.consume('penalty', 4)
+    await limiter.consume('penalty', 3)
+    await limiter.consume('penalty')
+    await limiter.block('short', 30)
+    await down()
+    for (const key of ['by hand', 'met', 'penalty'])
+      expect(await limiter.consume(key), key).toMatchObject({ allowed: false, source: 'local' })
+    expect((await limiter.consume('by hand')).retryAfterMs).toBeLessThanOrEqual(60_000)
+    expect((await limiter.consume('unknown')).allowed).toBe(true)
+    await until('the short one is over', async () => (await limiter.consume('short')).allowed)
+    await back()
+    for (const key of ['by hand', 'met', 'penalty'])
+      expect((await other.consume(key)).allowed, key).toBe(false)
+  })
+
+  it('of a request that costs more than is ever admitted is no block without end', async () => {
+    const { limiter, other, down } = failing({ limit: 3 })
+    await other.block('key', 100)
+    expect(await limiter.consume('key', 4)).toMatchObject({
+      allowed: false,
+      retryAfterMs: Number.POSITIVE_INFINITY
+    })
+    await down()
+    expect((await limiter.consume('key')).source).toBe('local')
+    await until('it is over', async () => (await limiter.consume('key')).allowed)
+  })
+
+  it('that is made in an outage holds here and is carried to the store, where it shortens none', async () => {
+    const { limiter, other, down, back } = failing({ limit: 3, block: '2h' })
+    await other.block('longer', '1d')
+    await down()
+    await expect(limiter.block('by hand', '1m')).rejects.toMatchObject({ code: 'HEADGATE_STORE_FAILED' })
+    await expect(limiter.block('longer', '1m')).rejects.toThrow()
+    await expect(limiter.block('for ever', Number.POSITIVE_INFINITY)).rejects.toThrow()
+    for (let i = 0; i < 4; i++) await limiter.consume('penalty')
+    for (const key of ['by hand', 'longer', 'penalty', 'for ever'])
+      expect((await limiter.consume(key)).allowed, key).toBe(false)
+    await back()
+    await until('they are there', async () => !(await other.consume('penalty')).allowed)
+    await until('they are there', async () => !(await other.consume('by hand')).allowed)
+    const waits = await Promise.all(
+      ['by hand', 'longer', 'penalty', 'for ever'].map(async (key) => (await other.peek(key)).retryAfterMs)
+    )
+    const hour = 3_600_000
+    expect(waits[0]).toBeLessThanOrEqual(60_000)
+    expect(waits[1]).toBeGreaterThan(23 * hour)
+    expect(waits[2]).toBeGreaterThan(hour)
+    expect(waits[3]).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('is lifted by a reset, in an outage too', async () => {
+    const { limiter, other, down, back } = failing({})
+    await limiter.block('key', '1h')
+    await down()
+    expect((await limiter.consume('key')).allowed).toBe(false)
+    await limiter.reset('key').catch(() => {})
+    expect((await limiter.consume('key')).allowed).toBe(true)
+    await expect(limiter.block('other', '1h')).rejects.toThrow()
+    await limiter.reset('other').catch(() => {})
+    await back()
+    await limiter.consume('marker')
+    expect((await other.consume('other')).allowed).toBe(true)
+  })
+})
+
+describe.skipIf(servers === null)('what is given back', () => {
+  it('is given back in the store, if that was charged for it meanwhile', async () => {
+    const { limiter, used, down, back } = failing({ strategy: 'sliding-log' })
+    await down()
+    const [kept, given] = [await taken(limiter, 4), await taken(limiter, 3)]
+    expect(given.source).toBe('local')
+    await back()
+    await until('it is charged', async () => (await used()) === 7)
+    await given.giveBack()
+    expect(await used()).toBe(4)
+    await kept.giveBack(1)
+    expect(await used()).toBe(3)
+  })
+
+  it('is given back here as long as it is here', async () => {
+    const { limiter, used, down, back } = failing({})
+    await down()
+    const [, given] = [await taken(limiter, 4), await taken(limiter, 3)]
+    await given.giveBack()
+    await back()
+    await until('it is charged', async () => (await used()) > 0)
+    expect(await used()).toBe(4)
+  })
+
+  it('waits for the store where that is down, and is given back once', async () => {
+    const { limiter, used, down, back } = failing({ strategy: 'sliding-log' })
+    const [, given] = [await taken(limiter, 4), await taken(limiter, 3)]
+    expect(given.source).toBe('store')
+    await down()
+    await expect(given.giveBack()).rejects.toMatchObject({ code: 'HEADGATE_STORE_FAILED' })
+    expect(await used()).toBe(7)
+    await back()
+    await until('it is given back', async () => (await used()) === 4)
+    await down()
+    await back()
+    await limiter.peek('key')
+    expect(await used()).toBe(4)
+  })
+
+  it('waits until it is known whether the store was charged', async () => {
+    const { limiter, faults, used, down, back } = failing({ strategy: 'sliding-log' })
+    await down()
+    const given = await taken(limiter, 3)
+    await taken(limiter, 4)
+    faults.ofPayments = 'lossy'
+    await back()
+    await until('it was charged', async () => (await used()) === 7)
+    await given.giveBack()
+    expect(await used()).toBe(7)
+    faults.ofPayments = null
+    await until('it is given back', async () => (await used()) === 4)
+  })
+})
+
+describe.skipIf(servers === null)('memory in an outage', () => {
+  const quiet = async () => {
+    throw new Error('down')
+  }
+  const options = { breaker: { failures: 1, cooldown: '1h' }, onStateChange: () => {} } as const
+
+  it.each([
+    ['a long log', { strategy: 'sliding-log', limit: 5000 }, (i: number) => `key${i}`],
+    ['long keys', { limit: 100 }, (i: number) => `${i}${'x'.repeat(8000)}`]
+  ])('is bounded by bytes: %s', async (_, rule, keyOf) => {
+    const limiter = createLimiter({
+      window: '1d',
+      ...rule,
+      store: redisStore(quiet, options)
+    } as never) as never as {
+      consume(key: string, cost?: number): Promise<Decision>
+    }
+    await limiter.consume('first', 1)
+    const before = memory()
+    for (let i = 0; i < 20_000; i++) await limiter.consume(keyOf(i), 1)
+    expect((memory() - before) / 2 ** 20).toBeLessThan(80)
+    // Those that are kept are as exact as ever.
+    expect((await limiter.consume('first', 1)).remaining).toBe(rule.limit - 2)
+  })
+
+  it('tells two long keys apart', async () => {
+    const limiter = createLimiter({ limit: 1, window: '1d', store: redisStore(quiet, options) })
+    const long = 'x'.repeat(300)
+    expect((await limiter.consume(`${long}1`)).allowed).toBe(true)
+    expect((await limiter.consume(`${long}2`)).allowed).toBe(true)
+    expect((await limiter.consume(`${long}1`)).allowed).toBe(false)
+  })
+
+  it('says how many keys the store is not charged for', async () => {
+    const { limiter, down, back, used } = failing({ strategy: 'sliding-log', limit: 50_000, window: '1d' })
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    await down()
+    for (let i = 0; i < 200; i++) expect((await limiter.consume(`key${i}`)).allowed).toBe(true)
+    await back()
+    await until('it is said', () => warned.mock.calls.length > 0)
+    const [message, { code }] = warned.mock.calls[0] as unknown as [string, { code: string }]
+    expect(code).toBe('HEADGATE_KEYS_LOST')
+    const lost = Number(/about (\d+) of them/.exec(message)![1])
+    await until('the first is charged', async () => (await used('key0')) === 1)
+    const charged = async () => {
+      let count = 0
+      for (let i = 0; i < 200; i++) count += await used(`key${i}`)
+      return count
+    }
+    await until('the others are', async () => (await charged()) === 200 - lost)
+    expect(lost).toBeGreaterThan(0)
+    expect(warned).toHaveBeenCalledTimes(1)
+  })
+})
+
+function memory(): number {
+  globalThis.gc?.()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
