@@ -64,8 +64,8 @@ function tagIn(key: string): string {
   return key.slice(key.indexOf('{') + 1, key.indexOf('}'))
 }
 
-/** What follows a limiter's name in the keys of its tiers, and of payments. No digest of a name is as long as a mark. */
-const more = /^(?:\d+|paid:[\w-]{16,})$/
+/** What follows a limiter's name in the keys of its tiers, leases and payments. No digest of a name is as long as these. */
+const more = /^(?:\d+|lease|paid:[\w-]{16,})$/
 
 /** True for all keys of a limiter. The hash tag, and what is before it, have no braces. */
 function isOf(key: string, begin: string, name: string | null): boolean {

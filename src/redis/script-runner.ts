@@ -31,7 +31,8 @@ export class ScriptRunner implements Runner {
     for (const { key, operation, rules } of requests) {
       const begin = keyOf(this.#prefix, key)
       for (const suffix of rules.suffixes) keys.push(begin + suffix)
-      if (operation.kind === 'repay') keys.push(`${begin}${rules.suffixes[0]}:paid:${operation.mark}`)
+      const more = suffixFor(operation)
+      if (more !== null) keys.push(begin + rules.suffixes[0] + more)
     }
     const reply = await this.#link.call(call, this.#script, keys, argumentsOf(requests))
     let from = 2
@@ -73,6 +74,13 @@ function argumentsOf(requests: readonly RedisRequest[]): string[] {
   return [String(indexes.size), ...[...indexes.keys()].flatMap(({ argv }) => argv), ...operations]
 }
 
+/** What follows the name of the key that an operation has besides: see lua/main.lua. */
+function suffixFor(operation: Operation): string | null {
+  const { kind } = operation
+  if (kind === 'repay') return `:paid:${operation.mark}`
+  return kind === 'lease' || kind === 'return' || kind === 'reset' ? ':lease' : null
+}
+
 /** An operation as lua/main.lua reads it. */
 function wordsOf(operation: Operation): string[] {
   const { kind } = operation
@@ -81,6 +89,8 @@ function wordsOf(operation: Operation): string[] {
       return [kind, String(operation.cost), String(operation.wanted)]
     case 'refund':
       return [kind, String(operation.cost), String(operation.chargedAt ?? '')]
+    case 'return':
+      return [kind, String(operation.cost), String(operation.chargedAt)]
     case 'reset':
       return [kind]
     case 'block':

@@ -7,7 +7,7 @@ import type { DenyCache } from './deny-cache.js'
 import type { Executor, Location } from './executor.js'
 import type { KnownBlocks } from './known-blocks.js'
 import type { LateRefunds } from './late-refunds.js'
-import { type Lease, type Leases, outWithHeld } from './leases.js'
+import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
 import type { LocalCounting } from './local-counting.js'
 import type { Changed, Decided } from './operation.js'
 import type { Recovery } from './recovery.js'
@@ -77,8 +77,14 @@ export class RemoteBuckets implements AsyncBuckets {
   }
 
   /** Gives back what was leased, by a key as it is kept. */
-  giveBack(key: string, units: number, chargedAt: number): Promise<void> {
-    return this.#refund(key, units, this.#parts.policies, chargedAt)
+  async giveBack(key: string, { count: cost, chargedAt, policies }: Units): Promise<void> {
+    try {
+      await this.#changeDenied(key, { kind: 'return', cost, chargedAt }, policies)
+    } catch (error) {
+      if (error instanceof NotAsked)
+        this.#parts.lateRefunds.add({ key, cost, policies, chargedAt, isLocal: false, isLease: true })
+      throw error
+    }
   }
 
   async reset(text: string): Promise<void> {
@@ -137,7 +143,7 @@ export class RemoteBuckets implements AsyncBuckets {
     const fate = this.#parts.localCounting.refund(key, cost, policies, at)
     if (fate.kind === 'paid') await this.#refund(key, cost, policies, fate.storeAt)
     else if (fate.kind === 'being-paid' && at !== undefined)
-      this.#parts.lateRefunds.add({ key, cost, policies, chargedAt: at, isLocal: true })
+      this.#parts.lateRefunds.add({ key, cost, policies, chargedAt: at, isLocal: true, isLease: false })
   }
 
   /** What a store that fails is not even asked for is given back when it works again. */
@@ -156,16 +162,19 @@ export class RemoteBuckets implements AsyncBuckets {
       if (chargedAt === undefined && localCounting.has(key))
         return void localCounting.refund(key, cost, policies, undefined)
       const storeNow = Math.floor(performance.now() + locate(key).node.clockAhead)
-      lateRefunds.add({ key, cost, policies, chargedAt: chargedAt ?? storeNow, isLocal: false })
+      lateRefunds.add({
+        ...{ key, cost, policies, isLocal: false, isLease: false },
+        chargedAt: chargedAt ?? storeNow
+      })
       throw error
     }
   }
 
   async #peek(action: Action, key: string, cost: number, policies: readonly Policy[]): Promise<Verdict> {
-    const held = this.#leases?.held(key) ?? 0
+    const held = this.#leases?.held(key, policies) ?? 0
     const verdict = await this.#ask(action, key, { kind: 'peek', cost }, policies)
     if (verdict.source === 'store') this.#parts.blocks.hear(key, verdict, false)
-    const isUsable = held > 0 && policies === this.#parts.policies && verdict.source === 'store'
+    const isUsable = held > 0 && verdict.source === 'store'
     return isUsable && !verdict.isBlocked ? withHeld(verdict, held) : verdict
   }
 
@@ -175,16 +184,16 @@ export class RemoteBuckets implements AsyncBuckets {
     cost: number,
     policies: readonly Policy[]
   ): Verdict | Promise<Verdict> {
-    const leases = policies === this.#parts.policies ? this.#leases : null
-    const known = leases?.spend(key, cost) ?? this.#parts.denyCache?.find(key, cost, policies)
+    const leases = this.#leases
+    const known = leases?.spend(key, cost, policies) ?? this.#parts.denyCache?.find(key, cost, policies)
     if (known !== undefined) return known
     if (leases === null) return this.#take(action, key, cost, policies)
     const pending = leases.pending(key)
-    if (pending !== null) return this.#takeAfter(pending, action, key, cost)
+    if (pending !== null) return this.#takeAfter(pending, action, key, cost, policies)
     const lease = leases.hot(key)
     return lease === undefined
       ? this.#take(action, key, cost, policies)
-      : this.#takeLease(leases, lease, action, cost)
+      : this.#takeLease(leases, lease, action, cost, policies)
   }
 
   #take(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
@@ -195,8 +204,13 @@ export class RemoteBuckets implements AsyncBuckets {
     })
   }
 
-  #takeLease(leases: Leases, lease: Lease, action: Action, cost: number): Verdict | Promise<Verdict> {
-    const { policies } = this.#parts
+  #takeLease(
+    leases: Leases,
+    lease: Lease,
+    action: Action,
+    cost: number,
+    policies: readonly Policy[]
+  ): Verdict | Promise<Verdict> {
     const { key } = lease
     const askedAt = performance.now()
     const operation = { kind: 'lease', cost, wanted: cost + leases.size } as const
@@ -211,14 +225,20 @@ export class RemoteBuckets implements AsyncBuckets {
   }
 
   /** Waits for a lease that is on its way, and asks for itself if that is not enough. */
-  async #takeAfter(pending: Promise<unknown>, action: Action, key: string, cost: number): Promise<Verdict> {
-    const { policies, localCounting, denyCache, locate } = this.#parts
+  async #takeAfter(
+    pending: Promise<unknown>,
+    action: Action,
+    key: string,
+    cost: number,
+    policies: readonly Policy[]
+  ): Promise<Verdict> {
+    const { localCounting, denyCache, locate } = this.#parts
     const waitedFor = (await pending) as Verdict | undefined
     // What has waited for a store that fails does not wait for it again.
     if (waitedFor?.source !== undefined && !isOfStore(waitedFor.source))
       return localCounting.decide(action, key, cost, policies, locate(key).node.breaker.waitMs)
     return (
-      this.#leases?.spend(key, cost) ??
+      this.#leases?.spend(key, cost, policies) ??
       denyCache?.find(key, cost, policies) ??
       this.#take(action, key, cost, policies)
     )
@@ -253,9 +273,9 @@ export class RemoteBuckets implements AsyncBuckets {
   #withdraw(key: string, location: Location): void {
     const units = this.#leases?.withdraw(key)
     if (units === undefined) return
-    const { count: cost, chargedAt } = units
+    const { count: cost, chargedAt, policies } = units
     this.#parts.executor
-      .execute(key, location, { kind: 'refund', cost, chargedAt }, this.#parts.policies)
+      .execute(key, location, { kind: 'return', cost, chargedAt }, policies)
       .then(undefined, () => {})
   }
 

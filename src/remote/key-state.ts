@@ -10,6 +10,9 @@ import { type Changed, isDecided, type Operation, type Repay } from './operation
 /** What came of one operation: a verdict if it is decided, or what the user's strategy threw. */
 export type Outcome = { readonly verdict: Verdict | undefined } | { readonly error: unknown }
 
+/** What the time of a lease has before it where the marks of payments are. */
+const leaseMark = 'lease-'
+
 /** Numbers of a tier before its strategy's: the clock's last time, and how far steady time is ahead of it. */
 const timeNumbers = 2
 
@@ -25,7 +28,7 @@ export class KeyState {
   #numbers = new Float64Array(0)
   #now = 0
   #blockedMs = 0
-  /** Payments that were charged, and until when each must be remembered. */
+  /** Payments that were charged, and a lease, and until when each must be remembered. */
   #marks = new Map<string, number>()
   #isChanged = false
 
@@ -78,6 +81,7 @@ export class KeyState {
     const wanted = kind === 'lease' ? operation.wanted : cost
     bucket.decide(this.#actions[kind], cost, this.#blockedMs, null, wanted)
     if (bucket.hasCharged) this.#isChanged = true
+    if (kind === 'lease' && bucket.verdict.charged > cost) this.#noteLease()
     if (bucket.penaltyMs > 0) {
       this.#block(bucket.penaltyMs)
       bucket.block(bucket.penaltyMs)
@@ -142,8 +146,10 @@ export class KeyState {
   }
 
   #change(operation: Changed): undefined {
+    if (operation.kind === 'return' && operation.chargedAt < this.#leasedAt) return
     this.#isChanged = true
     switch (operation.kind) {
+      case 'return':
       case 'refund': {
         const { cost, chargedAt = this.#now } = operation
         this.#bucket.refund(cost, Math.max(0, this.#now - chargedAt))
@@ -152,6 +158,18 @@ export class KeyState {
       case 'block':
         this.#block(operation.isLeast ? Math.max(operation.blockMs, this.#blockedMs) : operation.blockMs)
     }
+  }
+
+  /** When the first lease since a reset was made; `Infinity` if none was. */
+  get #leasedAt(): number {
+    for (const mark of this.#marks.keys())
+      if (mark.startsWith(leaseMark)) return Number(mark.slice(leaseMark.length))
+    return Number.POSITIVE_INFINITY
+  }
+
+  #noteLease(): void {
+    const leasedAt = Math.min(this.#leasedAt, this.#now)
+    this.#marks.set(leaseMark + leasedAt, this.#now + this.#bucket.owedMs())
   }
 
   #repay({ units, mark, markMs }: Repay): void {

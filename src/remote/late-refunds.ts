@@ -11,6 +11,8 @@ export interface LateRefund {
   /** When they were charged, and on whose clock: the store's, or this process's if they were counted here. */
   readonly chargedAt: number
   readonly isLocal: boolean
+  /** True if they were leased, and not spent. */
+  readonly isLease: boolean
 }
 
 /** Refunds that a failing store was never asked for. */

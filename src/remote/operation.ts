@@ -6,7 +6,10 @@ export type Decided =
       readonly cost: number
     }
   | {
-      /** Take `cost` units, and if they are admitted as many more as are left, up to `wanted` in all. */
+      /**
+       * Take `cost` units, and if they are admitted some of those that are left, up to `wanted` in all. It is remembered,
+       * for as long as the key owes anything, when the first lease since a reset was made.
+       */
       readonly kind: 'lease'
       readonly cost: number
       readonly wanted: number
@@ -19,6 +22,12 @@ export type Changed =
       readonly kind: 'refund'
       readonly cost: number
       readonly chargedAt: number | undefined
+    }
+  | {
+      /** Give back units that a lease charged at `chargedAt` and that were not spent, unless the key was reset since. */
+      readonly kind: 'return'
+      readonly cost: number
+      readonly chargedAt: number
     }
   | {
       /** Forget the key, its block included. */

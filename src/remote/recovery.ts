@@ -138,7 +138,7 @@ export class Recovery {
     }
     if (!lateRefunds.delete(refund)) return true
     try {
-      await this.#execute(key, { kind: 'refund', cost, chargedAt }, policies)
+      await this.#execute(key, { kind: refund.isLease ? 'return' : 'refund', cost, chargedAt }, policies)
       return true
     } catch (error) {
       return !(error instanceof HeadgateError)

@@ -151,8 +151,7 @@ class BackendStore implements RemoteStore {
       recovery: new Recovery({ policies, locate, executor: quiet, localCounting, blocks, lateRefunds }),
       denyCache: this.#denyCacheFor(options),
       clear: () => this.#clear(name),
-      leases:
-        lease === undefined ? null : new Leases(lease, (key, units, at) => buckets.giveBack(key, units, at))
+      leases: lease === undefined ? null : new Leases(lease, (key, units) => buckets.giveBack(key, units))
     })
     this.#opened.push(buckets)
     return buckets

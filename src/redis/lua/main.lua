@@ -1,10 +1,12 @@
 -- luacheck: read globals now at buckets held lifeAt load save pages read readTime huge blockedMsOf keep change pay reset
+-- luacheck: read globals note longestReset
 -- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs
 --[[
 Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
 cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block, and
-1 if a longer one is to stay; of a repayment units for each tier, and the life of its mark, ms; nothing for a reset. The key
-of a repayment's mark follows its others.
+1 if a longer one is to stay; of a repayment units for each tier, and the life of its mark, ms; cost and chargedAt of a return; nothing for a reset. One
+more key follows the others of a repayment, which has its mark, and of a lease, a return and a reset: that has the time of the
+first lease since the last reset.
 The reply to each that is decided: a sum of 1 if it is allowed and 2 if the key is blocked, units charged, and four
 numbers for each tier, where -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
 such integers.
@@ -12,12 +14,12 @@ such integers.
 local function countOf(kind, bucket)
   if kind == 'reset' then return 0 end
   if kind == 'repay' then return #bucket + 1 end
-  return (kind == 'lease' or kind == 'refund' or kind == 'block') and 2 or 1
+  return (kind == 'lease' or kind == 'refund' or kind == 'return' or kind == 'block') and 2 or 1
 end
 local arg, reply, size, key = at, { 1, now }, 2, 1
 while arg <= #ARGV do
   local count, bucket, kind = tonumber(ARGV[arg]), buckets[tonumber(ARGV[arg + 1])], ARGV[arg + 2]
-  local isDecided = kind ~= 'refund' and kind ~= 'block' and kind ~= 'reset'
+  local isDecided = kind ~= 'refund' and kind ~= 'return' and kind ~= 'block' and kind ~= 'reset'
   local values = {}
   arg = arg + 3
   for i = 1, countOf(kind, bucket) do
@@ -50,6 +52,10 @@ while arg <= #ARGV do
       if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
       if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
       if penaltyMs > 0 then block(bucket, penaltyMs) end
+      if kind == 'lease' then
+        if charged > cost then note(KEYS[key], read(key) or now, longestReset(bucket)) end
+        key = key + 1
+      end
       reply[size + 1], reply[size + 2] = (isAllowed and 1 or 0) + (isBlocked and 2 or 0), charged
       size = size + 2
       for i = 1, #bucket do
@@ -60,6 +66,11 @@ while arg <= #ARGV do
       end
     elseif kind == 'reset' then
       reset(bucket, s)
+      redis.call('DEL', KEYS[key])
+      key = key + 1
+    elseif kind == 'return' then
+      if (tonumber(read(key) or '') or huge) <= wanted then change(bucket, s, 'refund', values) end
+      key = key + 1
     else
       change(bucket, s, kind, values)
     end

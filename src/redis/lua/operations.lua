@@ -28,6 +28,15 @@ local function keep(bucket, s)
     end
   end
 end
+-- Sets a key that others look for, beside those of the bucket.
+local function note(key, value, lifeMs)
+  redis.call('SET', key, value, 'PX', min(lifeMs + (clock ~= '' and 86400000 or 0), longestLifeMs))
+end
+local function longestReset(bucket)
+  local longest = 0
+  for i = 1, #bucket do longest = max(longest, bucket[i].resetMs) end
+  return longest
+end
 local function reset(bucket, s)
   for i = 1, bucket.size do s[i] = 0 end
   s.blockedUntil, lifeAt[bucket.index] = nil, 0
@@ -52,6 +61,5 @@ local function pay(bucket, s, values, mark)
   chargeEach(bucket, values)
   checkEach(bucket, 1)
   keep(bucket, s)
-  local lifeMs = min(values[#bucket + 1] + (clock ~= '' and 86400000 or 0), longestLifeMs)
-  redis.call('SET', mark, '', 'PX', lifeMs)
+  note(mark, '', values[#bucket + 1])
 end
