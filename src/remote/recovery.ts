@@ -31,6 +31,9 @@ export interface Arrear {
 /** Units that a server charges in about the time of one key, where a strategy keeps each. */
 const unitsPerWeight = 100
 
+/** The weight of what owes nothing any more: many are looked at in one go, and not all. */
+const lightest = 1 / 8
+
 /** The weight of what has failed before: more than any other may have beside it. */
 const heaviest = Number.POSITIVE_INFINITY
 
@@ -71,7 +74,7 @@ export class Recovery {
   #weightOf(key: string): number {
     try {
       const due = this.#parts.localCounting.dueOf(key)
-      if (due === null) return 0
+      if (due === null) return lightest
       if (due.payment.failures > 0) return heaviest
       return due.units.reduce(
         (weight, units, i) => weight + Math.min(units, due.policies[i]!.slots) / unitsPerWeight,
@@ -79,7 +82,7 @@ export class Recovery {
       )
     } catch (error) {
       this.#lose(key, error)
-      return 0
+      return lightest
     }
   }
 
@@ -98,7 +101,7 @@ export class Recovery {
 
   async #pay(key: string): Promise<boolean> {
     try {
-      for (let turn = 0; turn < paymentsInTurn; turn++) if (!(await this.#payOnce(key))) return turn > 0
+      for (let turn = 0; turn < paymentsInTurn; turn++) if (!(await this.#payOnce(key))) break
       return true
     } catch (error) {
       if (error instanceof HeadgateError) return false

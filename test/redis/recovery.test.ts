@@ -1,9 +1,11 @@
+import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Receipt } from '../../src/core/async-store.js'
 import type { Verdict } from '../../src/core/verdict.js'
 import { createLimiter, type Decision, type Policy } from '../../src/index.js'
 import type { LimiterOptions } from '../../src/limiter/options.js'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/redis/index.js'
+import { runs } from '../support/traces.js'
 import { twoSpeedRules } from '../support/two-speed.js'
 import { connected, freshPrefix, servers } from './support/stores.js'
 import { until } from './support/until.js'
@@ -95,6 +97,55 @@ describe.skipIf(servers === null)('what was counted here', () => {
     await limiter.peek('key')
     expect(await used()).toBe(57)
     expect(count).toBeGreaterThan(1)
+  })
+
+  // Where this process decides, a live decision shows the mark of the payment before, and would fail as one.
+  const inLua = named.filter(([, strategy]) => strategy !== twoSpeedRules)
+  it.each(inLua)('is charged once, whatever fails in which order: %s', async (_, strategy) => {
+    const step = fc.record({
+      cost: fc.integer({ min: 1, max: 9 }),
+      key: fc.constantFrom('key', 'other'),
+      server: fc.constantFrom<Fault>(null, 'unreached'),
+      payments: fc.constantFrom<Fault>(null, 'unreached', 'lossy'),
+      isGivenBack: fc.boolean()
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+        const { limiter, faults, used, back, down, store } = failing({
+          strategy,
+          limit: 1000,
+          window: '365d'
+        })
+        const expected: Record<string, number> = { key: 0, other: 0 }
+        for (const { cost, key, server, payments, isGivenBack } of steps) {
+          faults.ofPayments = payments
+          if (server === null) await back()
+          else await down(server)
+          const units = await taken(limiter, cost, key)
+          if (isGivenBack) await units.giveBack().catch(() => {})
+          else expected[key]! += cost
+        }
+        faults.ofPayments = null
+        await until('all is as it was used', async () => {
+          await down()
+          await back()
+          for (let i = 0; i < 3; i++) await limiter.peek('another')
+          return (await used('key')) === expected.key && (await used('other')) === expected.other
+        })
+        await store.close()
+      }),
+      runs(15)
+    )
+  })
+
+  it('keeps nobody waiting for a key that owes nothing any more', async () => {
+    const { limiter, used, back, down } = failing({ strategy: 'gcra', limit: 100, window: 10_000 })
+    await down()
+    await limiter.consume('little')
+    await limiter.consume('key', 100)
+    await new Promise((go) => setTimeout(go, 120))
+    await back()
+    await until('it is charged', async () => (await used()) > 90, 800)
   })
 
   it('is held against the limit while nobody knows whether it was charged', async () => {
