@@ -122,7 +122,7 @@ export class LocalCounting {
 
   /** Notes that the store was charged at `storeAt`, on its clock, this time or before. */
   paid(key: string, payment: Payment, storeAt: number): void {
-    this.#keys.settle(key, payment)
+    if (!this.#keys.settle(key, payment)) return
     const known = this.#paid.get(key) ?? []
     this.#paid.delete(key)
     this.#paid.set(key, [...known.slice(1 - paymentsPerKey), { at: payment.at, storeAt }])

@@ -145,13 +145,14 @@ export class LocalKeys {
     return held.payment
   }
 
-  /** Ends a payment: what is owed is only what was charged since. */
-  settle(key: string, payment: Payment): void {
+  /** Ends a payment: what is owed is only what was charged since. False if the key was forgotten meanwhile. */
+  settle(key: string, payment: Payment): boolean {
     const held = this.#keys.get(key)
-    if (held?.payment !== payment) return
+    if (held?.payment !== payment) return false
     if (payment.since === null) this.delete(key)
     else held.numbers = payment.since
     held.payment = null
+    return true
   }
 
   /** What some numbers owe now, in units for each tier. */

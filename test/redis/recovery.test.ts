@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Receipt } from '../../src/core/async-store.js'
+import { fixedWindow } from '../../src/core/strategies/fixed-window.js'
 import type { Verdict } from '../../src/core/verdict.js'
 import { createLimiter, type Decision, type Policy } from '../../src/index.js'
 import type { LimiterOptions } from '../../src/limiter/options.js'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/redis/index.js'
+import windowLua from '../../src/redis/lua/fixed-window.lua'
 import { runs } from '../support/traces.js'
 import { twoSpeedRules } from '../support/two-speed.js'
 import { connected, freshPrefix, servers } from './support/stores.js'
@@ -208,6 +210,26 @@ describe.skipIf(servers === null)('a strategy of the user that throws while it i
     await limiter.consume('poison', 10)
     await back()
     await until('it is charged', async () => (await used('poison')) === 10)
+  })
+})
+
+describe.skipIf(servers === null)('a script of the user that fails', () => {
+  it('keeps no other key from its turn', async () => {
+    const begin = 'charge = function(s, at, r, now, cost)'
+    const lua = windowLua.replace(begin, `${begin}\n    if cost >= 50 then error('too much at once') end`)
+    expect(lua).not.toBe(windowLua)
+    const strategy = { ...fixedWindow, name: 'window-of-mine', lua }
+    const { limiter, used, down, back, store } = failing({ strategy, limit: 1000, window: '365d' })
+    await down()
+    for (const key of ['one', 'poison', 'two']) await limiter.consume(key, key === 'poison' ? 60 : 10)
+    await back()
+    await until(
+      'the others are charged',
+      async () => (await used('one')) === 10 && (await used('two')) === 10
+    )
+    expect(await used('poison')).toBe(0)
+    expect(store.isAvailable).toBe(true)
+    expect((await limiter.consume('live')).source).toBe('store')
   })
 })
 

@@ -1,5 +1,5 @@
 -- luacheck: read globals now at buckets held lifeAt load save pages read readTime huge blockedMsOf keep change pay reset
--- luacheck: read globals note longestReset
+-- luacheck: read globals note notes saveNote longestReset
 -- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs
 --[[
 Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
@@ -66,7 +66,7 @@ while arg <= #ARGV do
       end
     elseif kind == 'reset' then
       reset(bucket, s)
-      redis.call('DEL', KEYS[key])
+      note(KEYS[key], '', 0)
       key = key + 1
     elseif kind == 'return' then
       if (tonumber(read(key) or '') or huge) <= wanted then change(bucket, s, 'refund', values) end
@@ -83,4 +83,5 @@ end
 for index = 1, #held do
   if lifeAt[index] then save(index) end
 end
+for i = 1, #notes do saveNote(unpack(notes[i])) end
 return reply

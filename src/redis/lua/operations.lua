@@ -28,9 +28,16 @@ local function keep(bucket, s)
     end
   end
 end
--- Sets a key that others look for, beside those of the bucket.
-local function note(key, value, lifeMs)
-  redis.call('SET', key, value, 'PX', min(lifeMs + (clock ~= '' and 86400000 or 0), longestLifeMs))
+-- Keys beside those of the buckets that are to be set, or deleted for a life of 0. All is written at the end: a strategy
+-- that fails must not leave a part of it.
+local notes = {}
+local function note(key, value, lifeMs) notes[#notes + 1] = { key, value, lifeMs } end
+local function saveNote(key, value, lifeMs)
+  if lifeMs <= 0 then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, value, 'PX', min(lifeMs + (clock ~= '' and 86400000 or 0), longestLifeMs))
+  end
 end
 local function longestReset(bucket)
   local longest = 0
