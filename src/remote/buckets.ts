@@ -3,27 +3,15 @@ import { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Action, Verdict } from '../core/verdict.js'
 import { keptKey } from '../memory/kept-key.js'
-import type { DenyCache } from './deny-cache.js'
-import type { Executor, Location } from './executor.js'
-import type { KnownBlocks } from './known-blocks.js'
-import type { LateRefunds } from './late-refunds.js'
+import { Changes, type ChangesParts, isOfStore } from './changes.js'
+import type { Location } from './executor.js'
 import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
-import type { LocalCounting } from './local-counting.js'
-import type { Changed, Decided } from './operation.js'
+import type { Decided } from './operation.js'
 import type { Recovery } from './recovery.js'
 
 /** The parts that the buckets of one limiter are made of. */
-export interface RemoteBucketsParts {
-  readonly policies: readonly Policy[]
-  /** What error messages call the backend. */
-  readonly name: string
-  readonly locate: (key: string) => Location
-  readonly executor: Executor
-  readonly localCounting: LocalCounting
-  readonly blocks: KnownBlocks
-  readonly lateRefunds: LateRefunds
+export interface RemoteBucketsParts extends ChangesParts {
   readonly recovery: Recovery
-  readonly denyCache: DenyCache | null
   readonly leases: Leases | null
   /** Has the store forget all keys of these buckets. */
   readonly clear: () => Promise<void>
@@ -35,10 +23,12 @@ export interface RemoteBucketsParts {
  */
 export class RemoteBuckets implements AsyncBuckets {
   readonly #parts: RemoteBucketsParts
+  readonly #changes: Changes
   #leases: Leases | null
 
   constructor(parts: RemoteBucketsParts) {
     this.#parts = parts
+    this.#changes = new Changes(parts)
     this.#leases = parts.leases
   }
 
@@ -69,32 +59,19 @@ export class RemoteBuckets implements AsyncBuckets {
     }
   }
 
-  async refund(text: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
-    const { at, source } = receipt
-    const key = keptKey(text)
-    if (source === 'local') await this.#refundLocal(key, cost, policies, at)
-    if (isOfStore(source)) await this.#refund(key, cost, policies, at)
+  refund(text: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
+    return this.#changes.refund(keptKey(text), cost, policies, receipt)
   }
 
   /** Gives back what was leased, by a key as it is kept. */
-  async giveBack(key: string, { count: cost, chargedAt, policies }: Units): Promise<void> {
-    try {
-      await this.#changeDenied(key, { kind: 'return', cost, chargedAt }, policies)
-    } catch (error) {
-      if (error instanceof NotAsked)
-        this.#parts.lateRefunds.add({ key, cost, policies, chargedAt, isLocal: false, isLease: true })
-      throw error
-    }
+  giveBack(key: string, units: Units): Promise<void> {
+    return this.#changes.giveBack(key, units)
   }
 
-  async reset(text: string): Promise<void> {
+  reset(text: string): Promise<void> {
     const key = keptKey(text)
-    const { localCounting, blocks, lateRefunds } = this.#parts
     this.#leases?.drop(key)
-    localCounting.forget(key)
-    blocks.delete(key)
-    lateRefunds.forget(key)
-    await this.#changeDenied(key, { kind: 'reset' })
+    return this.#changes.reset(key)
   }
 
   async clear(): Promise<void> {
@@ -116,14 +93,10 @@ export class RemoteBuckets implements AsyncBuckets {
     denyCache?.clear()
   }
 
-  /** Holds here at once, and in the store as soon as it hears of it. */
-  async block(text: string, blockMs: number): Promise<void> {
+  block(text: string, blockMs: number): Promise<void> {
     const key = keptKey(text)
-    const { blocks } = this.#parts
     this.#leases?.end(key)
-    const block = blocks.add(key, blockMs, true)
-    await this.#changeDenied(key, { kind: 'block', blockMs, isLeast: false })
-    blocks.told(key, block)
+    return this.#changes.block(key, blockMs)
   }
 
   /** Returns what is leased; from then on nothing is. */
@@ -131,43 +104,6 @@ export class RemoteBuckets implements AsyncBuckets {
     const leases = this.#leases
     this.#leases = null
     await leases?.close()
-  }
-
-  /** What was counted here is given back here, or in the store if that was charged for it. */
-  async #refundLocal(
-    key: string,
-    cost: number,
-    policies: readonly Policy[],
-    at: number | undefined
-  ): Promise<void> {
-    const fate = this.#parts.localCounting.refund(key, cost, policies, at)
-    if (fate.kind === 'paid') await this.#refund(key, cost, policies, fate.storeAt)
-    else if (fate.kind === 'being-paid' && at !== undefined)
-      this.#parts.lateRefunds.add({ key, cost, policies, chargedAt: at, isLocal: true, isLease: false })
-  }
-
-  /** What a store that fails is not even asked for is given back when it works again. */
-  async #refund(
-    key: string,
-    cost: number,
-    policies: readonly Policy[],
-    chargedAt: number | undefined
-  ): Promise<void> {
-    try {
-      await this.#changeDenied(key, { kind: 'refund', cost, chargedAt }, policies)
-    } catch (error) {
-      if (!(error instanceof NotAsked)) throw error
-      const { localCounting, lateRefunds, locate } = this.#parts
-      // What is said of no time is of the last charge, which was counted here.
-      if (chargedAt === undefined && localCounting.has(key))
-        return void localCounting.refund(key, cost, policies, undefined)
-      const storeNow = Math.floor(performance.now() + locate(key).node.clockAhead)
-      lateRefunds.add({
-        ...{ key, cost, policies, isLocal: false, isLease: false },
-        chargedAt: chargedAt ?? storeNow
-      })
-      throw error
-    }
   }
 
   async #peek(action: Action, key: string, cost: number, policies: readonly Policy[]): Promise<Verdict> {
@@ -284,38 +220,6 @@ export class RemoteBuckets implements AsyncBuckets {
     this.#parts.blocks.hear(key, verdict, false)
     if (verdict.isBlocked) this.#leases?.end(key)
   }
-
-  /** Forgets a denial at once, and again if the key was asked about before and answered meanwhile. */
-  async #changeDenied(key: string, operation: Changed, policies = this.#parts.policies): Promise<void> {
-    const { denyCache } = this.#parts
-    denyCache?.delete(key)
-    try {
-      await this.#change(key, operation, policies)
-    } finally {
-      denyCache?.delete(key)
-    }
-  }
-
-  async #change(key: string, operation: Changed, policies = this.#parts.policies): Promise<void> {
-    const { executor, name, locate } = this.#parts
-    const location = locate(key)
-    if (location.failure !== null) throw new NotAsked(location.failure.message, location.failure.cause)
-    const { breaker } = location.node
-    if (!breaker.admits())
-      throw new NotAsked(`${name} is failing; it is asked again in ${breaker.waitMs} ms.`)
-    await executor.execute(key, location, operation, policies)
-  }
-}
-
-/** The error of what the store was not even asked for, so that it can be asked later. */
-class NotAsked extends HeadgateError {
-  constructor(message: string, cause?: unknown) {
-    super('HEADGATE_STORE_FAILED', message, cause === undefined ? {} : { cause })
-  }
-}
-
-function isOfStore(source: Verdict['source']): boolean {
-  return source === 'store' || source === 'lease' || source === 'cache'
 }
 
 /** A verdict of the store with units added that are held here. */

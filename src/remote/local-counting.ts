@@ -3,7 +3,8 @@ import { type Policy, withShare } from '../core/policy.js'
 import { type Action, type OnStoreError, Out, outSize, type Verdict } from '../core/verdict.js'
 import { Crowd } from './crowd.js'
 import type { KnownBlocks } from './known-blocks.js'
-import { LocalKeys, type Payment, type Shared } from './local-keys.js'
+import type { Payment, Shared } from './local-key.js'
+import { LocalKeys } from './local-keys.js'
 
 const { randomBytes } = process.getBuiltinModule('node:crypto')
 

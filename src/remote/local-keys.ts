@@ -2,6 +2,16 @@ import { Bucket } from '../core/bucket.js'
 import type { Policy } from '../core/policy.js'
 import { type Action, Out, outSize, peek, type Verdict } from '../core/verdict.js'
 import type { KnownBlocks } from './known-blocks.js'
+import {
+  bytesOf,
+  countingOf,
+  type LocalKey,
+  laidOut,
+  type Numbers,
+  numbersFor,
+  type Payment,
+  type Shared
+} from './local-key.js'
 
 /** What is kept at the most: so many keys, and so many bytes. */
 export interface LocalBounds {
@@ -9,46 +19,8 @@ export interface LocalBounds {
   readonly bytes: number
 }
 
-/** What a key takes beside its text and its numbers, bytes. */
-const keyBytes = 200
-
 /** Keys that a newcomer looks at for those that owe nothing any more, when there is no room. */
 const looksForRoom = 64
-
-/** The policies of a request, and this process's part of them. */
-export interface Shared {
-  readonly policies: readonly Policy[]
-  readonly shares: readonly Policy[]
-}
-
-/** What is being charged in the store, and was not yet confirmed. */
-export interface Payment {
-  readonly mark: string
-  /** When it was made. */
-  readonly at: number
-  /** What the key owed then. */
-  readonly owed: Numbers
-  readonly shared: Shared
-  /** What was charged since, laid out as the key is; null if nothing was. */
-  since: Float64Array | null
-  /** How often it could not be charged. */
-  failures: number
-}
-
-/** Numbers of a key, those of all tiers side by side, and how many each tier has. */
-interface Numbers {
-  readonly numbers: Float64Array
-  readonly slots: readonly number[]
-}
-
-/** One key that was charged here. */
-interface LocalKey extends Numbers {
-  numbers: Float64Array
-  slots: readonly number[]
-  /** Those of the request that was charged last: it owes under them. */
-  shared: Shared
-  payment: Payment | null
-}
 
 /**
  * The keys that are counted in this process while a store fails, with all that is needed to charge the store for them
@@ -248,40 +220,4 @@ export class LocalKeys {
     this.#open(held, held.shared.shares)
     return this.#bucket.owedMs()
   }
-}
-
-/** Those of a request; where a limit of 0 or `Infinity` charged nobody, the ones before. */
-function countingOf(shared: Shared, before: Shared): Shared {
-  if (shared.policies === before.policies || shared.shares.every(counts)) return shared
-  return {
-    policies: shared.policies.map((policy, i) => (counts(policy) ? policy : before.policies[i]!)),
-    shares: shared.shares.map((policy, i) => (counts(policy) ? policy : before.shares[i]!))
-  }
-}
-
-function counts({ limit }: Policy): boolean {
-  return limit > 0 && limit < Number.POSITIVE_INFINITY
-}
-
-function bytesOf(key: string, { numbers }: LocalKey): number {
-  return keyBytes + 2 * key.length + numbers.byteLength
-}
-
-function numbersFor(slots: readonly number[]): Float64Array {
-  return new Float64Array(slots.reduce((sum, count) => sum + count, 0))
-}
-
-function laidOut(
-  numbers: Float64Array,
-  slots: readonly number[],
-  wider: readonly number[]
-): Float64Array<ArrayBuffer> {
-  const laid = new Float64Array(wider.reduce((sum, count) => sum + count, 0))
-  let [from, to] = [0, 0]
-  for (const [i, count] of slots.entries()) {
-    laid.set(numbers.subarray(from, from + count), to)
-    from += count
-    to += wider[i]!
-  }
-  return laid
 }
