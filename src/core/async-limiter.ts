@@ -4,13 +4,14 @@ import type { Duration } from './duration.js'
 import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
 import { blockDuration } from './limiter.js'
 import type { Policy } from './policy.js'
-import { isPromiseLike } from './promise.js'
+import { heard, isPromiseLike } from './promise.js'
 import { PolicyVariants } from './variants.js'
 import { type Action, charge, freeOf, peek, spentOf, type Verdict } from './verdict.js'
 
 /**
  * Decides with a store outside the process. While that store fails, `onStoreError` decides; `decision.source` says
- * which it was.
+ * which it was. What changes a key rejects then with `HEADGATE_STORE_FAILED`; such a promise may be left alone, and ends no
+ * process.
  */
 export interface AsyncLimiter {
   /** The validated policies, in the order of configuration. */
@@ -74,20 +75,20 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     return decisionOf(await this.look(key, this.policies), false)
   }
 
-  async refund(key: Key, cost = 1, chargedAt?: number): Promise<void> {
-    await this.giveBack(key, cost, this.policies, { at: chargedAt, source: 'store' })
+  refund(key: Key, cost = 1, chargedAt?: number): Promise<void> {
+    return this.giveBack(key, cost, this.policies, { at: chargedAt, source: 'store' })
   }
 
-  async reset(key: Key): Promise<void> {
-    await this.#buckets.reset(keyText(key))
+  reset(key: Key): Promise<void> {
+    return changed(() => this.#buckets.reset(keyText(key)))
   }
 
-  async clear(): Promise<void> {
-    await this.#buckets.clear()
+  clear(): Promise<void> {
+    return changed(() => this.#buckets.clear())
   }
 
-  async block(key: Key, duration: Duration): Promise<void> {
-    await this.#buckets.block(keyText(key), blockDuration(duration))
+  block(key: Key, duration: Duration): Promise<void> {
+    return changed(() => this.#buckets.block(keyText(key), blockDuration(duration)))
   }
 
   /** Decides under `policies` that may be variants of the limiter's own. */
@@ -109,14 +110,21 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 
   /** Refunds under the policies of the request that was charged. */
-  async giveBack(key: Key, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
-    checkInstant(receipt.at)
-    const text = keyText(key)
-    if (checkCost(cost) > 0) await this.#buckets.refund(text, cost, policies, receipt)
+  giveBack(key: Key, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
+    return changed(async () => {
+      checkInstant(receipt.at)
+      const text = keyText(key)
+      if (checkCost(cost) > 0) await this.#buckets.refund(text, cost, policies, receipt)
+    })
   }
 
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
   withLimits(limits: readonly unknown[]): readonly Policy[] {
     return this.#variants.withLimits(limits)
   }
+}
+
+/** What is thrown at once is as what the promise rejects with. */
+function changed(change: () => Promise<void>): Promise<void> {
+  return heard(new Promise((resolve) => resolve(change())))
 }

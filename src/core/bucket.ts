@@ -4,6 +4,9 @@ import type { Policy } from './policy.js'
 import { Tier } from './tier.js'
 import { type Action, Out, OwnVerdict, outSize } from './verdict.js'
 
+/** A lease takes one of so many parts of what is left, so that of a limit that is nearly spent all finds its way to requests. */
+const leaseParts = 4
+
 /** What the decision asks of the store that has the bucket. */
 export interface Keeper {
   /**
@@ -121,6 +124,7 @@ export class Bucket {
 
   /** Charges each tier so many units, whatever it says of them. */
   chargeEach(units: readonly number[]): void {
+    this.lowest.see(this.policies)
     for (const [i, tier] of this.tiers.entries())
       if (units[i]! > 0) tier.charge(this.#state, this.#base, units[i]!)
   }
@@ -188,11 +192,11 @@ export class Bucket {
     }
   }
 
-  /** Charges for a lease as much as is wanted and left; or for what was denied, whatever is left. */
+  /** Charges for a lease as much as is wanted, or a part of what is left; or for what was denied, whatever is left. */
   #chargeRare(isAllowed: boolean, cost: number, wanted: number): void {
     const left = this.#least(Out.remaining)
     if (isAllowed) {
-      this.#charge(Math.max(cost, Math.min(wanted, left)))
+      this.#charge(Math.min(Math.max(cost, wanted), cost + Math.floor((left - cost) / leaseParts)))
       return
     }
     this.#charge(cost)

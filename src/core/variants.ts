@@ -32,6 +32,11 @@ export class PolicyVariants {
   }
 }
 
+/** True for the same policies, in one list or in two: a limiter of several makes a list for each request. */
+export function areSamePolicies(a: readonly Policy[], b: readonly Policy[]): boolean {
+  return a === b || (a.length === b.length && a.every((policy, i) => policy === b[i]))
+}
+
 function kept<T>(known: Map<unknown, T>, limit: unknown, make: () => T): T {
   let made = known.get(limit)
   if (made === undefined) {

@@ -5,6 +5,7 @@ import { HeadgateError } from '../core/errors.js'
 import { PolicyLimiter } from '../core/limiter.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
+import { heard } from '../core/promise.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
@@ -150,7 +151,7 @@ class HandLimiter {
   /** With a store outside the process everything is a promise, what is thrown at once as well. */
   #run<T>(act: () => Late<T>): Late<T> {
     if (!(this.#parts.rules.sample instanceof AsyncPolicyLimiter)) return act()
-    return new Promise((resolve) => resolve(act()))
+    return heard(new Promise((resolve) => resolve(act())))
   }
 }
 

@@ -2,6 +2,7 @@ import { AsyncPolicyLimiter } from '../core/async-limiter.js'
 import { type Decision, decisionOf } from '../core/decision.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
+import { heard } from '../core/promise.js'
 import type { Source, Verdict } from '../core/verdict.js'
 import type { HeaderPlan } from './headers/index.js'
 import type { Host } from './host.js'
@@ -143,7 +144,7 @@ export class RequestRateLimit implements Decision {
     const pending = this.#charges?.pending
     if (pending === undefined) return this.#refund()
     const refund = () => this.#refund()
-    return pending.then(refund, refund)
+    return heard(pending.then(refund, refund))
   }
 
   #charged(): Charges {
@@ -162,7 +163,7 @@ export class RequestRateLimit implements Decision {
     charges.late = []
     charges.own = null
     const given = due.map((charge) => this.#giveBack(charge))
-    return given.some((late) => late !== undefined) ? Promise.all(given).then(() => undefined) : undefined
+    return given.some((late) => late !== undefined) ? heard(Promise.all(given).then(() => {})) : undefined
   }
 
   #add(verdict: Verdict): void {

@@ -1,7 +1,6 @@
 import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
-import { badOption } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import type { PolicyOptions } from '../core/policy-options.js'
 import type { Written } from '../core/policy-or-limits.js'
@@ -62,9 +61,7 @@ export function ruleSource<Req>(
   settings: LimiterSettings,
   owner: Owner
 ): RuleSource<Req> {
-  const { lease } = settings
-  if (lease !== undefined && tiers.some((tier) => typeof tier.limit === 'function'))
-    throw badOption('lease', lease, 'under a `limit` that is a function nothing is leased; leave it out')
+  const areLimitsKnown = tiers.every((tier) => typeof tier.limit !== 'function')
   const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
   const open = limiterOpener(settings, memoryStore, {
     ...owner,
@@ -78,7 +75,8 @@ export function ruleSource<Req>(
         limit: typeof tier.limit === 'function' ? 1 : tier.limit,
         name: tier.name ?? (isList && isComputed(tier) ? `limit-${i + 1}` : undefined),
         window: windows[i] as number | string
-      }))
+      })),
+      areLimitsKnown
     )
   if (!tiers.some(isComputed)) {
     const limiter = build(tiers.map((tier) => tier.window))

@@ -76,16 +76,19 @@ export function warnOfIdleCounting(
   )
 }
 
-/** Gives a function that opens limiters, each with policies of its own. Their settings are read once. */
+/**
+ * Gives a function that opens limiters, each with policies of its own. Their settings are read once. Where limits are
+ * computed, those of the policies are not known yet.
+ */
 export function limiterOpener(
   options: LimiterSettings,
   fallback: () => Store,
   owner: Owner
-): (tiers: readonly PolicyOptions[]) => BuiltLimiter {
+): (tiers: readonly PolicyOptions[], areLimitsKnown?: boolean) => BuiltLimiter {
   let read: ReturnType<typeof readSettings> | undefined
-  return (tiers) => {
+  return (tiers, areLimitsKnown = true) => {
     const policies = definePolicies(tiers)
-    read ??= readSettings(options, policies)
+    read ??= readSettings(options, policies, areLimitsKnown)
     // Who has a clock of his own has times of his own making.
     if (options.now === undefined) for (const tier of tiers) warnOfShort('window', tier.window)
     const named = owner.mayShare && tiers.every(({ name }) => name !== undefined)
@@ -95,11 +98,13 @@ export function limiterOpener(
 }
 
 /** Reads the settings of limiters with these policies, or with the same policies and other windows. */
-function readSettings(options: LimiterSettings, policies: readonly Policy[]) {
+function readSettings(options: LimiterSettings, policies: readonly Policy[], areLimitsKnown: boolean) {
   const common = readOptions(commonOptions, options)
   if (options.now === undefined) warnOfShort('block', options.block)
   const { countDenied } = common
-  const terms: RemoteTerms = { isRemote: isAsync(options.store), policies, countDenied }
+  const terms: RemoteTerms = {
+    ...{ isRemote: isAsync(options.store), policies, areLimitsKnown, countDenied }
+  }
   const settings = readOptions(remoteLimiterOptions, options, terms)
   return { ...common, settings }
 }

@@ -1,16 +1,18 @@
 import { SteadyTime } from '../core/clock.js'
+import { keptKey } from './kept-key.js'
 
 /** Blocks that a full list looks at for one that has ended, each time that it is asked to take another. */
 const purgeAtOnce = 8
 
-/** Keys that are denied until an instant, whatever their policies say. Few: they are kept by their text. */
+/** Keys that are denied until an instant, whatever their policies say. Few: they are kept by their text, or a hash of a long one. */
 export class Blocks {
   readonly #until = new Map<string, number>()
   /** A block lasts as long as it says: a step back of the clock neither ends nor lengthens it. */
   readonly #time = new SteadyTime(0, false)
 
   /** Takes a block, unless `most` others are in force. */
-  add(key: string, blockMs: number, now: number, most: number): boolean {
+  add(text: string, blockMs: number, now: number, most: number): boolean {
+    const key = keptKey(text)
     const time = this.#time.read(now)
     this.#purge(time, most)
     if (this.#until.size >= most && !this.#until.has(key)) return false
@@ -19,7 +21,8 @@ export class Blocks {
   }
 
   /** For how many ms more a key is denied; 0 if it is not. */
-  left(key: string, now: number): number {
+  left(text: string, now: number): number {
+    const key = keptKey(text)
     const time = this.#time.read(now)
     const until = this.#until.get(key)
     if (until === undefined) return 0
@@ -29,7 +32,7 @@ export class Blocks {
   }
 
   delete(key: string): void {
-    this.#until.delete(key)
+    this.#until.delete(keptKey(key))
   }
 
   get isEmpty(): boolean {

@@ -1,6 +1,7 @@
 import { Inject, Injectable, UseGuards } from '@nestjs/common'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
+import { heard } from '../core/promise.js'
 import type { AnyRequest } from '../http/keyed-limiter.js'
 import type { Who } from '../http/known.js'
 import { gather } from '../http/promise.js'
@@ -76,7 +77,7 @@ export class RateLimitService {
             (limiter) => limiter.clear(),
             () => undefined
           )
-    return cleared instanceof Promise ? cleared.then(() => {}) : undefined
+    return cleared instanceof Promise ? heard(cleared.then(() => {})) : undefined
   }
 }
 

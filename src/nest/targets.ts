@@ -1,5 +1,6 @@
 import { HeadgateError } from '../core/errors.js'
 import { shown } from '../core/options.js'
+import { heard } from '../core/promise.js'
 import { placingOf } from '../decorators/limits-of.js'
 import { type Class, methodsOf } from '../decorators/marks.js'
 import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
@@ -46,7 +47,7 @@ export class LimitTargets {
     combine: (done: readonly T[]) => U
   ): U | Promise<U> {
     const done = gather<T>(this.#limitersOf(target).map((limiter) => () => act(limiter as KeyedLimiter)))
-    return done instanceof Promise ? done.then(combine) : combine(done)
+    return done instanceof Promise ? heard(done.then(combine)) : combine(done)
   }
 
   /** All limiters that there are. */

@@ -64,13 +64,16 @@ function tagIn(key: string): string {
   return key.slice(key.indexOf('{') + 1, key.indexOf('}'))
 }
 
-/** True for the keys of a limiter, its tiers' own included. The hash tag, and what is before it, have no braces. */
+/** What follows a limiter's name in the keys of its tiers, leases and payments. No digest of a name is as long as these. */
+const more = /^(?:\d+|lease|paid:[\w-]{16,})$/
+
+/** True for all keys of a limiter. The hash tag, and what is before it, have no braces. */
 function isOf(key: string, begin: string, name: string | null): boolean {
   const end = key.indexOf('}:', begin.length)
   if (!key.startsWith(begin) || end < 0) return false
   if (name === null) return true
   const rest = key.slice(end + 2)
-  return rest === name || (rest.startsWith(`${name}:`) && /^\d+$/.test(rest.slice(name.length + 1)))
+  return rest === name || (rest.startsWith(`${name}:`) && more.test(rest.slice(name.length + 1)))
 }
 
 /** A text as a glob that matches nothing else. */

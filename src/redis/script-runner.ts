@@ -33,9 +33,11 @@ export class ScriptRunner implements Runner {
 
   run(requests: readonly RedisRequest[], call: Call): Promise<readonly Answer[]> {
     const keys: string[] = []
-    for (const { key, rules } of requests) {
+    for (const { key, operation, rules } of requests) {
       const begin = keyOf(this.#prefix, key)
       for (const suffix of rules.suffixes) keys.push(begin + suffix)
+      const more = suffixFor(operation)
+      if (more !== null) keys.push(begin + rules.suffixes[0] + more)
     }
     const own = ownOf(requests)
     const args = own === null ? allArguments(requests, false) : argumentsOf(requests)
@@ -43,7 +45,7 @@ export class ScriptRunner implements Runner {
       (reply) => {
         const reader = new ReplyReader(reply)
         return requests.map(({ operation, rules }) =>
-          isDecided(operation) ? reader.verdict(rules.policies, operation.cost) : undefined
+          isDecided(operation) ? reader.verdict(rules.policies, costOf(operation)) : undefined
         )
       },
       (error) => this.#afterFault(requests, call, error)
@@ -107,6 +109,18 @@ function allArguments(requests: readonly RedisRequest[], hasRules: boolean): str
   return [String(indexes.size), ...[...indexes.keys()].flatMap(({ argv }) => argv), ...operations]
 }
 
+/** What is charged for an operation that is allowed, if the reply does not say so. */
+function costOf(operation: Operation): number {
+  return 'cost' in operation ? operation.cost : 0
+}
+
+/** What follows the name of the key that an operation has besides: see lua/main.lua. */
+function suffixFor(operation: Operation): string | null {
+  const { kind } = operation
+  if (kind === 'repay') return `:paid:${operation.mark}`
+  return kind === 'lease' || kind === 'return' || kind === 'reset' ? ':lease' : null
+}
+
 /** An operation as lua/main.lua reads it. */
 function wordsOf(operation: Operation): string[] {
   const { kind } = operation
@@ -115,12 +129,14 @@ function wordsOf(operation: Operation): string[] {
       return [kind, String(operation.cost), String(operation.wanted)]
     case 'refund':
       return [kind, String(operation.cost), String(operation.chargedAt ?? '')]
+    case 'return':
+      return [kind, String(operation.cost), String(operation.chargedAt)]
     case 'reset':
       return [kind]
     case 'block':
-      return [kind, argument(operation.blockMs)]
+      return [kind, argument(operation.blockMs), operation.isLeast ? '1' : '0']
     case 'repay':
-      return [kind, ...operation.units.map(String)]
+      return [kind, ...operation.units.map(String), String(operation.markMs)]
     default:
       return [kind, String(operation.cost)]
   }
@@ -130,5 +146,6 @@ function wordsOf(operation: Operation): string[] {
 function isSame(a: Operation, b: Operation): boolean {
   if (a === b) return true
   if (a.kind === 'lease') return b.kind === 'lease' && a.cost === b.cost && a.wanted === b.wanted
+  if (a.kind === 'repay') return false
   return isDecided(a) && a.kind === b.kind && a.cost === (b as typeof a).cost
 }

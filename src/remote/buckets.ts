@@ -1,29 +1,21 @@
 import type { AsyncBuckets, Receipt } from '../core/async-store.js'
-import { HeadgateError } from '../core/errors.js'
+import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Action, Verdict } from '../core/verdict.js'
-import type { DenyCache } from './deny-cache.js'
-import type { Executor, Location } from './executor.js'
-import { type Lease, type Leases, outWithHeld } from './leases.js'
-import type { LocalCounting, Used } from './local-counting.js'
-import type { Changed, Decided } from './operation.js'
+import { keptKey } from '../memory/kept-key.js'
+import { Changes, type ChangesParts, isOfStore } from './changes.js'
+import type { Location } from './executor.js'
+import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
+import type { Decided } from './operation.js'
+import type { Recovery } from './recovery.js'
 
 /** The parts that the buckets of one limiter are made of. */
-export interface RemoteBucketsParts {
-  readonly policies: readonly Policy[]
-  /** What error messages call the backend. */
-  readonly name: string
-  readonly locate: (key: string) => Location
-  readonly executor: Executor
-  readonly localCounting: LocalCounting
-  readonly denyCache: DenyCache | null
+export interface RemoteBucketsParts extends ChangesParts {
+  readonly recovery: Recovery
   readonly leases: Leases | null
   /** Has the store forget all keys of these buckets. */
   readonly clear: () => Promise<void>
 }
-
-/** Keys that are repaid at once when the store is back. */
-const repaidAtOnce = 64
 
 /**
  * The buckets of one limiter in a remote store. What this process knows decides first: leases and denials; then the
@@ -31,14 +23,32 @@ const repaidAtOnce = 64
  */
 export class RemoteBuckets implements AsyncBuckets {
   readonly #parts: RemoteBucketsParts
+  readonly #changes: Changes
   #leases: Leases | null
 
   constructor(parts: RemoteBucketsParts) {
     this.#parts = parts
+    this.#changes = new Changes(parts)
     this.#leases = parts.leases
   }
 
-  decide(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
+  /** Makes up for an outage in the store, once it works again. */
+  get recovery(): Recovery {
+    return this.#parts.recovery
+  }
+
+  /** See `LocalCounting`. */
+  takeLost(): number {
+    return this.#parts.localCounting.takeLost()
+  }
+
+  decide(
+    action: Action,
+    text: string,
+    cost: number,
+    policies: readonly Policy[]
+  ): Verdict | Promise<Verdict> {
+    const key = keptKey(text)
     switch (action.kind) {
       case 'peek':
         return this.#peek(action, key, cost, policies)
@@ -49,16 +59,19 @@ export class RemoteBuckets implements AsyncBuckets {
     }
   }
 
-  async refund(key: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
-    const { at, source } = receipt
-    if (source === 'local') this.#parts.localCounting.refund(key, cost, policies, at)
-    if (isOfStore(source)) await this.#changeDenied(key, { kind: 'refund', cost, chargedAt: at }, policies)
+  refund(text: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
+    return this.#changes.refund(keptKey(text), cost, policies, receipt)
   }
 
-  async reset(key: string): Promise<void> {
+  /** Gives back what was leased, by a key as it is kept. */
+  giveBack(key: string, units: Units): Promise<void> {
+    return this.#changes.giveBack(key, units)
+  }
+
+  reset(text: string): Promise<void> {
+    const key = keptKey(text)
     this.#leases?.drop(key)
-    this.#parts.localCounting.forget(key)
-    await this.#changeDenied(key, { kind: 'reset' })
+    return this.#changes.reset(key)
   }
 
   async clear(): Promise<void> {
@@ -72,30 +85,18 @@ export class RemoteBuckets implements AsyncBuckets {
 
   /** Forgets what this process holds of all keys. */
   forget(): void {
-    const { localCounting, denyCache } = this.#parts
+    const { localCounting, blocks, lateRefunds, denyCache } = this.#parts
     this.#leases?.clear()
     localCounting.clear()
+    blocks.clear()
+    lateRefunds.clear()
     denyCache?.clear()
   }
 
-  async block(key: string, blockMs: number): Promise<void> {
+  block(text: string, blockMs: number): Promise<void> {
+    const key = keptKey(text)
     this.#leases?.end(key)
-    await this.#changeDenied(key, { kind: 'block', blockMs })
-  }
-
-  /** Charges in the store what was counted here while it failed, as far as it works again. */
-  async repay(): Promise<void> {
-    const { localCounting, locate } = this.#parts
-    let due: Promise<void>[] = []
-    for (const used of localCounting.used()) {
-      const { node, failure } = locate(used.key)
-      if (failure !== null || node.breaker.isOpen) continue
-      due.push(this.#repay(used))
-      if (due.length < repaidAtOnce) continue
-      await Promise.all(due)
-      due = []
-    }
-    await Promise.all(due)
+    return this.#changes.block(key, blockMs)
   }
 
   /** Returns what is leased; from then on nothing is. */
@@ -105,15 +106,11 @@ export class RemoteBuckets implements AsyncBuckets {
     await leases?.close()
   }
 
-  async #repay({ key, units }: Used): Promise<void> {
-    if (units.some((used) => used > 0)) await this.#change(key, { kind: 'repay', units })
-    this.#parts.localCounting.forget(key)
-  }
-
   async #peek(action: Action, key: string, cost: number, policies: readonly Policy[]): Promise<Verdict> {
-    const held = this.#leases?.held(key) ?? 0
+    const held = this.#leases?.held(key, policies) ?? 0
     const verdict = await this.#ask(action, key, { kind: 'peek', cost }, policies)
-    const isUsable = held > 0 && policies === this.#parts.policies && verdict.source === 'store'
+    if (verdict.source === 'store') this.#parts.blocks.hear(key, verdict, false)
+    const isUsable = held > 0 && verdict.source === 'store'
     return isUsable && !verdict.isBlocked ? withHeld(verdict, held) : verdict
   }
 
@@ -123,16 +120,16 @@ export class RemoteBuckets implements AsyncBuckets {
     cost: number,
     policies: readonly Policy[]
   ): Verdict | Promise<Verdict> {
-    const leases = policies === this.#parts.policies ? this.#leases : null
-    const known = leases?.spend(key, cost) ?? this.#parts.denyCache?.find(key, cost, policies)
+    const leases = this.#leases
+    const known = leases?.spend(key, cost, policies) ?? this.#parts.denyCache?.find(key, cost, policies)
     if (known !== undefined) return known
     if (leases === null) return this.#take(action, key, cost, policies)
     const pending = leases.pending(key)
-    if (pending !== null) return this.#takeAfter(pending, action, key, cost)
+    if (pending !== null) return this.#takeAfter(pending, action, key, cost, policies)
     const lease = leases.hot(key)
     return lease === undefined
       ? this.#take(action, key, cost, policies)
-      : this.#takeLease(leases, lease, action, cost)
+      : this.#takeLease(leases, lease, action, cost, policies)
   }
 
   #take(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
@@ -143,8 +140,13 @@ export class RemoteBuckets implements AsyncBuckets {
     })
   }
 
-  #takeLease(leases: Leases, lease: Lease, action: Action, cost: number): Verdict | Promise<Verdict> {
-    const { policies } = this.#parts
+  #takeLease(
+    leases: Leases,
+    lease: Lease,
+    action: Action,
+    cost: number,
+    policies: readonly Policy[]
+  ): Verdict | Promise<Verdict> {
     const { key } = lease
     const askedAt = performance.now()
     const operation = { kind: 'lease', cost, wanted: cost + leases.size } as const
@@ -159,14 +161,20 @@ export class RemoteBuckets implements AsyncBuckets {
   }
 
   /** Waits for a lease that is on its way, and asks for itself if that is not enough. */
-  async #takeAfter(pending: Promise<unknown>, action: Action, key: string, cost: number): Promise<Verdict> {
-    const { policies, localCounting, denyCache, locate } = this.#parts
+  async #takeAfter(
+    pending: Promise<unknown>,
+    action: Action,
+    key: string,
+    cost: number,
+    policies: readonly Policy[]
+  ): Promise<Verdict> {
+    const { localCounting, denyCache, locate } = this.#parts
     const waitedFor = (await pending) as Verdict | undefined
     // What has waited for a store that fails does not wait for it again.
     if (waitedFor?.source !== undefined && !isOfStore(waitedFor.source))
       return localCounting.decide(action, key, cost, policies, locate(key).node.breaker.waitMs)
     return (
-      this.#leases?.spend(key, cost) ??
+      this.#leases?.spend(key, cost, policies) ??
       denyCache?.find(key, cost, policies) ??
       this.#take(action, key, cost, policies)
     )
@@ -201,44 +209,17 @@ export class RemoteBuckets implements AsyncBuckets {
   #withdraw(key: string, location: Location): void {
     const units = this.#leases?.withdraw(key)
     if (units === undefined) return
-    const { count: cost, chargedAt } = units
+    const { count: cost, chargedAt, policies } = units
     this.#parts.executor
-      .execute(key, location, { kind: 'refund', cost, chargedAt }, this.#parts.policies)
+      .execute(key, location, { kind: 'return', cost, chargedAt }, policies)
       .then(undefined, () => {})
   }
 
   #hear(key: string, cost: number, askedAt: number, verdict: Verdict): void {
     this.#parts.denyCache?.add(key, cost, askedAt, verdict)
+    this.#parts.blocks.hear(key, verdict, false)
     if (verdict.isBlocked) this.#leases?.end(key)
   }
-
-  /** Forgets a denial at once, and again if the key was asked about before and answered meanwhile. */
-  async #changeDenied(key: string, operation: Changed, policies = this.#parts.policies): Promise<void> {
-    const { denyCache } = this.#parts
-    denyCache?.delete(key)
-    try {
-      await this.#change(key, operation, policies)
-    } finally {
-      denyCache?.delete(key)
-    }
-  }
-
-  async #change(key: string, operation: Changed, policies = this.#parts.policies): Promise<void> {
-    const { executor, name, locate } = this.#parts
-    const location = locate(key)
-    if (location.failure !== null) throw location.failure
-    const { breaker } = location.node
-    if (!breaker.admits())
-      throw new HeadgateError(
-        'HEADGATE_STORE_FAILED',
-        `${name} is failing; it is asked again in ${breaker.waitMs} ms.`
-      )
-    await executor.execute(key, location, operation, policies)
-  }
-}
-
-function isOfStore(source: Verdict['source']): boolean {
-  return source === 'store' || source === 'lease' || source === 'cache'
 }
 
 /** A verdict of the store with units added that are held here. */

@@ -20,10 +20,11 @@ class Lateness extends HeadgateError {}
 /** Has a backend do something within the deadline, and tells its node's breaker what came of it. */
 export class Deadline implements CallEnds {
   readonly #settings: DeadlineSettings
-  readonly #nodes: Nodes
+  readonly #nodes: Pick<Nodes, 'succeed' | 'fail'>
   readonly #time: LoopTime
 
-  constructor(nodes: Nodes, settings: DeadlineSettings) {
+  /** @param nodes who hears what came of calls */
+  constructor(nodes: Pick<Nodes, 'succeed' | 'fail'>, settings: DeadlineSettings) {
     this.#nodes = nodes
     this.#settings = settings
     this.#time = new LoopTime(settings.deadlineMs)

@@ -1,4 +1,5 @@
 import type { Policy } from '../core/policy.js'
+import { areSamePolicies } from '../core/variants.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
 
 /** Denials that are kept; the oldest make room. */
@@ -48,7 +49,7 @@ export class DenyCache {
       return undefined
     }
     const { verdict, cost: denied, heardAt } = denial
-    if (denied !== cost || verdict.policies !== policies) return undefined
+    if (denied !== cost || !areSamePolicies(verdict.policies, policies)) return undefined
     return { ...verdict, source: 'cache', charged: 0, out: later(verdict.out, Math.floor(now - heardAt)) }
   }
 

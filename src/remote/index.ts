@@ -16,6 +16,6 @@ export type {
   Swapped,
   Swapping
 } from './backend.js'
-export type { Changed, Decided, Operation } from './operation.js'
+export type { Changed, Decided, Operation, Repay } from './operation.js'
 export type { RemoteStoreOptions, StoreState } from './options.js'
 export { type RemoteStore, remoteStore } from './store.js'

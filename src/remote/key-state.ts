@@ -5,17 +5,20 @@ import type { Policy } from '../core/policy.js'
 import { type Action, type ActionKind, charge, peek, type Verdict } from '../core/verdict.js'
 import type { Change, LimiterTerms } from './backend.js'
 import { Breach } from './failure.js'
-import { type Changed, isDecided, type Operation } from './operation.js'
+import { type Changed, isDecided, type Operation, type Repay } from './operation.js'
 
 /** What came of one operation: a verdict if it is decided, or what the user's strategy threw. */
 export type Outcome = { readonly verdict: Verdict | undefined } | { readonly error: unknown }
+
+/** What the time of a lease has before it where the marks of payments are. */
+const leaseMark = 'lease-'
 
 /** Numbers of a tier before its strategy's: the clock's last time, and how far steady time is ahead of it. */
 const timeNumbers = 2
 
 /**
  * What one key of a limiter holds, read from its text and written back: for each tier its time and its numbers, and of a
- * blocked key until when it is blocked and since when. It takes up one key after the other; what happens to them, core
+ * blocked key until when it is blocked and since when, then the marks of payments. It takes up one key after the other; what happens to them, core
  * decides.
  */
 export class KeyState {
@@ -25,6 +28,8 @@ export class KeyState {
   #numbers = new Float64Array(0)
   #now = 0
   #blockedMs = 0
+  /** Payments that were charged, and a lease, and until when each must be remembered. */
+  #marks = new Map<string, number>()
   #isChanged = false
 
   constructor({ policies, countDenied, blockMs }: LimiterTerms) {
@@ -40,24 +45,26 @@ export class KeyState {
    */
   read(text: string, now: number, policies: readonly Policy[]): void {
     const tiers = this.#own.length
-    const parts = text === '' ? [] : partsOf(text, tiers)
+    const { numbers: parts, marks } = text === '' ? nothing : partsOf(text, tiers)
     const held = this.#own.map((_, i) => parts[i] ?? [])
     this.#now = now
     this.#isChanged = false
     this.#open(held, policies)
     this.#readTime(held)
     this.#readBlock(parts[tiers] ?? [])
+    this.#marks = new Map([...marks].filter(([, until]) => until > now))
   }
 
   /** Does something to the key. If the user's strategy throws, the key is as it was. */
   perform(operation: Operation): Outcome {
     const numbers = this.#numbers.slice()
-    const [blockedMs, isChanged] = [this.#blockedMs, this.#isChanged]
+    const [blockedMs, marks, isChanged] = [this.#blockedMs, new Map(this.#marks), this.#isChanged]
     try {
       return { verdict: this.#perform(operation) }
     } catch (error) {
       this.#numbers.set(numbers)
       this.#blockedMs = blockedMs
+      this.#marks = marks
       this.#isChanged = isChanged
       return { error }
     }
@@ -65,11 +72,16 @@ export class KeyState {
 
   #perform(operation: Operation): Verdict | undefined {
     if (!isDecided(operation)) return this.#change(operation)
+    if (operation.kind === 'repay') {
+      this.#repay(operation)
+      return this.#perform({ kind: 'peek', cost: 1 })
+    }
     const { kind, cost } = operation
     const bucket = this.#bucket
     const wanted = kind === 'lease' ? operation.wanted : cost
     bucket.decide(this.#actions[kind], cost, this.#blockedMs, null, wanted)
     if (bucket.hasCharged) this.#isChanged = true
+    if (kind === 'lease' && bucket.verdict.charged > cost) this.#noteLease()
     if (bucket.penaltyMs > 0) {
       this.#block(bucket.penaltyMs)
       bucket.block(bucket.penaltyMs)
@@ -81,7 +93,8 @@ export class KeyState {
   /** What the key is to hold from now on; null if nothing has changed. */
   get change(): Change | null {
     if (!this.#isChanged) return null
-    const lifeMs = Math.max(this.#blockedMs, this.#bucket.owedMs())
+    const marked = [...this.#marks.values()].map((until) => until - this.#now)
+    const lifeMs = Math.max(this.#blockedMs, this.#bucket.owedMs(), ...marked)
     // Others may know of a lower limit, under which it owes for longer.
     const { lowest, policies } = this.#bucket
     const mayShorten = policies === this.#own && !lowest.variesFrom(this.#own)
@@ -94,7 +107,8 @@ export class KeyState {
       ...this.#numbers.subarray(offset, end)
     ])
     const block = this.#blockedMs > 0 ? [this.#now + this.#blockedMs, this.#now] : []
-    return [...tiers, block].map((numbers) => numbers.join(' ')).join(';')
+    const marks = this.#marks.size > 0 ? [[...this.#marks].flat()] : []
+    return [...tiers, block, ...marks].map((numbers) => numbers.join(' ')).join(';')
   }
 
   /** Opens the numbers in the bucket; under other limits, now or before, a strategy may need more slots. */
@@ -132,19 +146,37 @@ export class KeyState {
   }
 
   #change(operation: Changed): undefined {
+    if (operation.kind === 'return' && operation.chargedAt < this.#leasedAt) return
     this.#isChanged = true
     switch (operation.kind) {
+      case 'return':
       case 'refund': {
         const { cost, chargedAt = this.#now } = operation
         this.#bucket.refund(cost, Math.max(0, this.#now - chargedAt))
         break
       }
       case 'block':
-        this.#block(operation.blockMs)
-        break
-      case 'repay':
-        this.#bucket.chargeEach(operation.units)
+        this.#block(operation.isLeast ? Math.max(operation.blockMs, this.#blockedMs) : operation.blockMs)
     }
+  }
+
+  /** When the first lease since a reset was made; `Infinity` if none was. */
+  get #leasedAt(): number {
+    for (const mark of this.#marks.keys())
+      if (mark.startsWith(leaseMark)) return Number(mark.slice(leaseMark.length))
+    return Number.POSITIVE_INFINITY
+  }
+
+  #noteLease(): void {
+    const leasedAt = Math.min(this.#leasedAt, this.#now)
+    this.#marks.set(leaseMark + leasedAt, this.#now + this.#bucket.owedMs())
+  }
+
+  #repay({ units, mark, markMs }: Repay): void {
+    if (this.#marks.has(mark)) return
+    this.#isChanged = true
+    this.#bucket.chargeEach(units)
+    this.#marks.set(mark, this.#now + markMs)
   }
 
   #block(blockMs: number): void {
@@ -153,16 +185,28 @@ export class KeyState {
   }
 }
 
-/** The numbers of each tier, then those of a block. */
-function partsOf(text: string, tiers: number): number[][] {
-  const parts = text.split(';').map((part) => (part === '' ? [] : part.split(' ').map(numberOf)))
-  const block = parts[tiers]
+/** What a text says: the numbers of each tier, then those of a block; and the marks. */
+interface Parts {
+  readonly numbers: readonly number[][]
+  readonly marks: ReadonlyMap<string, number>
+}
+
+const nothing: Parts = { numbers: [], marks: new Map() }
+
+function partsOf(text: string, tiers: number): Parts {
+  const words = text.split(';').map((part) => (part === '' ? [] : part.split(' ')))
+  const numbers = words.slice(0, tiers + 1).map((part) => part.map(numberOf))
+  const marked = words[tiers + 1] ?? []
+  const block = numbers[tiers]
   const isWhole =
-    parts.length === tiers + 1 &&
-    parts.every((numbers, i) => i === tiers || numbers.length >= timeNumbers) &&
-    (block!.length === 0 || block!.length === 2)
+    (words.length === tiers + 1 || (words.length === tiers + 2 && marked.length > 0)) &&
+    numbers.every((part, i) => i === tiers || part.length >= timeNumbers) &&
+    (block!.length === 0 || block!.length === 2) &&
+    marked.length % 2 === 0
   if (!isWhole) throw damage(text)
-  return parts
+  const marks = new Map<string, number>()
+  for (let i = 0; i < marked.length; i += 2) marks.set(marked[i]!, numberOf(marked[i + 1]!))
+  return { numbers, marks }
 
   function numberOf(word: string): number {
     const number = Number(word)

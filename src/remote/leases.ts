@@ -1,4 +1,12 @@
+import type { Policy } from '../core/policy.js'
+import { areSamePolicies } from '../core/variants.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
+
+/**
+ * How long a lease is spent, ms: then the store is asked again, in the call that returns what is left, and tells whether
+ * another process has reset the key, or blocked it.
+ */
+const longestMs = 1000
 
 /** How long a lease lies idle before it is returned, ms; a key that was not asked for in that time is not asked for often. */
 const idleMs = 1000
@@ -11,12 +19,14 @@ export interface Lease {
   readonly key: string
   /** Units that are charged in the store and not spent yet. */
   units: number
-  /** When they are worth nothing more, on the monotonic clock: what was charged for them has been paid back. */
+  /** Until when they may be spent, on the monotonic clock: one of the tiers has been paid back for them then. */
   until: number
+  /** When they are worth nothing more: all tiers have been. */
+  worthUntil: number
   usedAt: number
   /** When they were charged, on the store's clock. */
   chargedAt: number
-  /** What the store answered last, and when. */
+  /** What the store answered last, by which policies, and when. */
   verdict: Verdict | null
   heardAt: number
   /** Settles when the store has answered. */
@@ -29,14 +39,15 @@ export interface Lease {
 export interface Units {
   readonly count: number
   readonly chargedAt: number
+  readonly policies: readonly Policy[]
 }
 
 /** Gives units back to the store; rejects if that fails. */
-export type GiveBack = (key: string, units: number, chargedAt: number) => Promise<void>
+export type GiveBack = (key: string, units: Units) => Promise<void>
 
 /**
  * Quota for keys that are used often: charged in the store in advance, spent in this process; unspent units are
- * returned. At most `size` units of a key are held. Units charged in a fixed window are spent in no other; those of other strategies may
+ * returned. At most `size` units of a key are held, fewer near the limit, and for a second. Units charged in a fixed window are spent in no other; those of other strategies may
  * be spent up to `resetMs` after they were charged, so N processes admit at most N · lease more than the limit in any
  * span of time.
  */
@@ -53,10 +64,11 @@ export class Leases {
     this.#giveBack = giveBack
   }
 
-  /** Spends what is held of a key; undefined if that is not enough. */
-  spend(key: string, cost: number): Verdict | undefined {
+  /** Spends what is held of a key under these policies; undefined if that is not enough. */
+  spend(key: string, cost: number, policies: readonly Policy[]): Verdict | undefined {
     const lease = this.#leases.get(key)
     if (lease === undefined || lease.verdict === null || lease.units < cost) return undefined
+    if (!areSamePolicies(lease.verdict.policies, policies)) return undefined
     const now = performance.now()
     if (now >= lease.until) return undefined
     lease.units -= cost
@@ -78,10 +90,11 @@ export class Leases {
     return this.#leases.get(key)?.pending ?? null
   }
 
-  /** How many units of a key are here. */
-  held(key: string): number {
+  /** How many units of a key may be spent here under these policies. */
+  held(key: string, policies: readonly Policy[]): number {
     const lease = this.#leases.get(key)
-    return lease !== undefined && performance.now() < lease.until ? lease.units : 0
+    if (lease === undefined || lease.verdict === null || performance.now() >= lease.until) return 0
+    return areSamePolicies(lease.verdict.policies, policies) ? lease.units : 0
   }
 
   /** Notes that a key is asked for. If it was a moment ago, too, it is worth a lease: gives what is known of it. */
@@ -93,6 +106,7 @@ export class Leases {
       const nothing = {
         units: 0,
         until: 0,
+        worthUntil: 0,
         chargedAt: 0,
         verdict: null,
         heardAt: 0,
@@ -117,12 +131,16 @@ export class Leases {
 
   /** Takes what the store has charged beyond `cost`, as it was asked at `askedAt`; gives how much is held now. */
   receive(lease: Lease, cost: number, askedAt: number, verdict: Verdict): number {
-    let resetMs = Number.POSITIVE_INFINITY
-    for (let i = Out.resetMs; i < verdict.out.length; i += outSize)
-      resetMs = Math.min(resetMs, verdict.out[i]!)
+    let firstMs = Number.POSITIVE_INFINITY
+    let lastMs = 0
+    for (let i = Out.resetMs; i < verdict.out.length; i += outSize) {
+      firstMs = Math.min(firstMs, verdict.out[i]!)
+      lastMs = Math.max(lastMs, verdict.out[i]!)
+    }
     const now = performance.now()
     // The store's clock omits a fraction of a millisecond.
-    lease.until = askedAt + resetMs - 1
+    lease.until = askedAt + Math.min(firstMs - 1, longestMs)
+    lease.worthUntil = now + lastMs
     lease.chargedAt = verdict.at
     lease.units = verdict.charged - cost
     lease.verdict = verdict
@@ -133,11 +151,8 @@ export class Leases {
 
   /** Takes out what is here of a key, for it to be given back. */
   withdraw(key: string): Units | undefined {
-    const count = this.held(key)
     const lease = this.#leases.get(key)
-    if (lease === undefined || count === 0) return undefined
-    lease.units = 0
-    return { count, chargedAt: lease.chargedAt }
+    return lease === undefined ? undefined : takeOut(lease)
   }
 
   /** Forgets what is held of a key, or on its way: the store has forgotten it, too. */
@@ -184,11 +199,17 @@ export class Leases {
 
   /** Units that cannot be given back are lost: the limit is held, a little too strictly. */
   async #return(lease: Lease): Promise<void> {
-    const { key, units, chargedAt, isVoid, until } = lease
-    lease.units = 0
-    if (units > 0 && !isVoid && performance.now() < until)
-      await this.#giveBack(key, units, chargedAt).then(undefined, () => {})
+    const units = takeOut(lease)
+    if (units !== undefined && !lease.isVoid) await this.#giveBack(lease.key, units).then(undefined, () => {})
   }
+}
+
+/** Takes out of a lease what any tier still counts. */
+function takeOut(lease: Lease): Units | undefined {
+  const { units: count, chargedAt, verdict, worthUntil } = lease
+  lease.units = 0
+  if (count === 0 || verdict === null || performance.now() >= worthUntil) return undefined
+  return { count, chargedAt, policies: verdict.policies }
 }
 
 /** What the store answered some time ago, with the units that are held as this process admits them. */

@@ -25,6 +25,8 @@ export interface RemoteTerms {
   /** True if the limiter's store is outside the process. */
   readonly isRemote: boolean
   readonly policies: readonly Policy[]
+  /** False where the limits are computed for each request, and stand-ins in the policies. */
+  readonly areLimitsKnown: boolean
   readonly countDenied: boolean
 }
 
@@ -66,7 +68,8 @@ export function shareOf(option: string, value: unknown): number | undefined {
   throw badOption(option, value, 'give 1 divided by the number of processes that share the limit')
 }
 
-function leaseOf(option: string, value: unknown, { policies, countDenied }: RemoteTerms): number {
+function leaseOf(option: string, value: unknown, terms: RemoteTerms): number {
+  const { policies, areLimitsKnown, countDenied } = terms
   const lease = wholeNumber(option, value, 1)
   if (countDenied)
     throw badOption(
@@ -81,7 +84,7 @@ function leaseOf(option: string, value: unknown, { policies, countDenied }: Remo
         lease,
         `strategy '${strategy.name}' of policy '${name}' paces single requests; leave it out`
       )
-    if (lease > capacity)
+    if (areLimitsKnown && lease > capacity)
       throw badOption(
         option,
         lease,

@@ -37,13 +37,32 @@ export class OperationExecutor implements Executor {
     operation: Operation,
     policies: readonly Policy[]
   ): Promise<Verdict | undefined> {
+    return this.#run(this.#batches, this.#deadline, key, location, operation, policies)
+  }
+
+  /** The same operations by the same rules, in batches of their own. */
+  through(batches: Batches, deadline: Deadline): Executor {
+    return {
+      execute: (key, location, operation, policies) =>
+        this.#run(batches, deadline, key, location, operation, policies)
+    }
+  }
+
+  #run(
+    batches: Batches,
+    deadline: Deadline,
+    key: string,
+    location: Location,
+    operation: Operation,
+    policies: readonly Policy[]
+  ): Promise<Verdict | undefined> {
     let rules: Rules
     try {
       rules = this.#rulesFor(operation, policies)
     } catch (error) {
-      return Promise.reject(this.#deadline.count(location.node, error))
+      return Promise.reject(deadline.count(location.node, error))
     }
-    return this.#batches.add(location, { key, operation, rules })
+    return batches.add(location, { key, operation, rules })
   }
 
   #rulesFor(operation: Operation, policies: readonly Policy[]): Rules {
@@ -78,5 +97,5 @@ export class OperationExecutor implements Executor {
 }
 
 function mayCharge({ kind }: Operation): boolean {
-  return kind === 'take' || kind === 'charge' || kind === 'lease'
+  return kind === 'take' || kind === 'charge' || kind === 'lease' || kind === 'repay'
 }

@@ -6,7 +6,10 @@ export type Decided =
       readonly cost: number
     }
   | {
-      /** Take `cost` units, and if they are admitted as many more as are left, up to `wanted` in all. */
+      /**
+       * Take `cost` units, and if they are admitted some of those that are left, up to `wanted` in all. It is remembered,
+       * for as long as the key owes anything, when the first lease since a reset was made.
+       */
       readonly kind: 'lease'
       readonly cost: number
       readonly wanted: number
@@ -21,6 +24,12 @@ export type Changed =
       readonly chargedAt: number | undefined
     }
   | {
+      /** Give back units that a lease charged at `chargedAt` and that were not spent, unless the key was reset since. */
+      readonly kind: 'return'
+      readonly cost: number
+      readonly chargedAt: number
+    }
+  | {
       /** Forget the key, its block included. */
       readonly kind: 'reset'
     }
@@ -28,18 +37,28 @@ export type Changed =
       /** Deny the key for so long; `Infinity` until it is reset. */
       readonly kind: 'block'
       readonly blockMs: number
+      /** True if a longer block that the key has is to stay. */
+      readonly isLeast: boolean
     }
-  | {
-      /** Charge each tier what the key used in this process during an outage. */
-      readonly kind: 'repay'
-      readonly units: readonly number[]
-    }
+
+/**
+ * Charge each tier what the key used in a process during an outage, unless a payment of this mark was charged before.
+ * Answered as a peek at one unit after it.
+ */
+export interface Repay {
+  readonly kind: 'repay'
+  readonly units: readonly number[]
+  /** What tells the payment from all others, of all processes: at least 16 characters of base64url. */
+  readonly mark: string
+  /** For how long the mark must be remembered, as a retry may come, ms. */
+  readonly markMs: number
+}
 
 /** What is asked of a remote store about one key. */
-export type Operation = Decided | Changed
+export type Operation = Decided | Changed | Repay
 
 /** True for operations that are answered by a verdict. */
-export function isDecided(operation: Operation): operation is Decided {
+export function isDecided(operation: Operation): operation is Decided | Repay {
   const { kind } = operation
-  return kind === 'take' || kind === 'peek' || kind === 'charge' || kind === 'lease'
+  return kind === 'take' || kind === 'peek' || kind === 'charge' || kind === 'lease' || kind === 'repay'
 }

@@ -1,14 +1,17 @@
 import type { AsyncBuckets, AsyncBucketsOptions, AsyncStore } from '../core/async-store.js'
 import { type Identity, Names } from '../core/names.js'
 import { badOption } from '../core/options.js'
+import { heard } from '../core/promise.js'
 import type { Backend } from './backend.js'
 import { Batches } from './batches.js'
 import { RemoteBuckets } from './buckets.js'
 import { clearIn } from './clearing.js'
 import { checkBackend, checkForm } from './contract.js'
-import { Deadline } from './deadline.js'
+import { Deadline, type DeadlineSettings } from './deadline.js'
 import { DenyCache } from './deny-cache.js'
 import type { Executor } from './executor.js'
+import { KnownBlocks } from './known-blocks.js'
+import { LateRefunds } from './late-refunds.js'
 import { Leases } from './leases.js'
 import type { ReadRemoteLimiterSettings } from './limiter-options.js'
 import { LocalCounting } from './local-counting.js'
@@ -21,6 +24,7 @@ import {
   readRemoteOptions,
   remoteStoreOptions
 } from './options.js'
+import { Recovery } from './recovery.js'
 import { Repayment } from './repayment.js'
 import { StateExecutor } from './state-executor.js'
 
@@ -55,6 +59,18 @@ export function remoteStore(backend: Backend, options: RemoteStoreOptions = {}):
   return new BackendStore(backend, settings)
 }
 
+/** How long what is made up for after an outage may take at the least, ms: nobody waits for it. */
+const patienceMs = 1000
+
+/** Nobody counts what comes of such calls. */
+const nobody = { succeed() {}, fail() {} }
+
+/** What carries out operations: those of requests, and those that make up for an outage. */
+interface Executors {
+  readonly executor: Executor
+  readonly quiet: Executor
+}
+
 class BackendStore implements RemoteStore {
   readonly #backend: Backend
   readonly #settings: RemoteSettings
@@ -62,12 +78,15 @@ class BackendStore implements RemoteStore {
   readonly #nodes: Nodes
   readonly #deadline: Deadline
   readonly #batches: Batches
+  readonly #quietDeadline: Deadline
+  readonly #quietBatches: Batches
+  readonly #repayment: Repayment
   readonly #opened: RemoteBuckets[] = []
 
   constructor(backend: Backend, settings: RemoteSettings) {
     const { name } = backend
     const { deadlineMs, breaker, onStateChange } = settings
-    const repayment = new Repayment(this.#opened)
+    this.#repayment = new Repayment(this.#opened)
     this.#backend = backend
     this.#settings = settings
     this.#names = new Names({ where: `in ${name} ` })
@@ -75,14 +94,17 @@ class BackendStore implements RemoteStore {
       breaker,
       onChange: (error) =>
         onStateChange(error === undefined ? { isAvailable: true } : { isAvailable: false, error }),
-      onRecovery: () => repayment.begin()
+      onRecovery: () => this.#repayment.begin()
     })
-    this.#deadline = new Deadline(this.#nodes, {
+    const calls: DeadlineSettings = {
       name,
       deadlineMs,
       isOutage: (error) => backend.isOutage?.(error) ?? true
-    })
+    }
+    this.#deadline = new Deadline(this.#nodes, calls)
     this.#batches = new Batches(this.#deadline)
+    this.#quietDeadline = new Deadline(nobody, { ...calls, deadlineMs: Math.max(patienceMs, deadlineMs) })
+    this.#quietBatches = new Batches(this.#quietDeadline)
   }
 
   get isAvailable(): boolean {
@@ -93,17 +115,13 @@ class BackendStore implements RemoteStore {
     return this.#names.claim(options, (identity) => this.#open(nameOf(identity), options))
   }
 
-  async clear(): Promise<void> {
-    for (const buckets of this.#opened) buckets.forget()
-    try {
-      await this.#clear(null)
-    } finally {
-      for (const buckets of this.#opened) buckets.forget()
-    }
+  clear(): Promise<void> {
+    return heard(this.#clearAll())
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#opened.map((buckets) => buckets.close()))
+    this.#repayment.end()
     this.#backend.close?.()
   }
 
@@ -120,40 +138,49 @@ class BackendStore implements RemoteStore {
         share,
         `it is a part of what is counted here under \`onStoreError: 'local'\`, and that is '${onStoreError}'; leave it out`
       )
+    const locate = (key: string) => this.#nodes.locate(key)
+    const { executor, quiet } = this.#executorsFor(name, options)
+    const [blocks, lateRefunds] = [new KnownBlocks(), new LateRefunds()]
+    const localCounting = new LocalCounting({
+      ...{ policies, onStoreError, blocks },
+      share: share ?? this.#settings.share
+    })
     const buckets: RemoteBuckets = new RemoteBuckets({
-      policies,
+      ...{ policies, locate, executor, localCounting, blocks, lateRefunds },
       name: this.#backend.name,
-      locate: (key) => this.#nodes.locate(key),
-      executor: this.#executorFor(name, options),
-      localCounting: new LocalCounting({
-        policies,
-        onStoreError,
-        share: share ?? this.#settings.share
-      }),
+      recovery: new Recovery({ policies, locate, executor: quiet, localCounting, blocks, lateRefunds }),
       denyCache: this.#denyCacheFor(options),
       clear: () => this.#clear(name),
-      leases:
-        lease === undefined
-          ? null
-          : new Leases(lease, (key, units, at) =>
-              buckets.refund(key, units, policies, { at, source: 'store' })
-            )
+      leases: lease === undefined ? null : new Leases(lease, (key, units) => buckets.giveBack(key, units))
     })
     this.#opened.push(buckets)
     return buckets
+  }
+
+  async #clearAll(): Promise<void> {
+    for (const buckets of this.#opened) buckets.forget()
+    try {
+      await this.#clear(null)
+    } finally {
+      for (const buckets of this.#opened) buckets.forget()
+    }
   }
 
   #clear(name: string | null): Promise<void> {
     return clearIn(this.#backend, name, this.#settings.deadlineMs)
   }
 
-  #executorFor(name: string, { policies, countDenied, blockMs }: AsyncBucketsOptions): Executor {
+  #executorsFor(name: string, { policies, countDenied, blockMs }: AsyncBucketsOptions): Executors {
     const terms = { name, policies, countDenied, blockMs }
     const opened = this.#backend.open(terms)
     checkForm(opened)
-    return 'rulesFor' in opened
-      ? new OperationExecutor(this.#batches, this.#deadline, opened, policies)
-      : new StateExecutor(this.#deadline, opened, terms)
+    if (!('rulesFor' in opened))
+      return {
+        executor: new StateExecutor(this.#deadline, opened, terms),
+        quiet: new StateExecutor(this.#quietDeadline, opened, terms)
+      }
+    const executor = new OperationExecutor(this.#batches, this.#deadline, opened, policies)
+    return { executor, quiet: executor.through(this.#quietBatches, this.#quietDeadline) }
   }
 
   /** Denials that are to be charged must reach the store. */

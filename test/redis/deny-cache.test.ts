@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createLimiter, memoryStore } from '../../src/index.js'
+import type { Verdict } from '../../src/core/verdict.js'
+import { createLimiter, memoryStore, type Policy } from '../../src/index.js'
 import type { LimiterOptions } from '../../src/limiter/options.js'
 import { redisStoreOn } from '../../src/redis/store.js'
 import { policyNames, runs, smallPolicy } from '../support/traces.js'
@@ -101,6 +102,31 @@ describe.skipIf(servers === null)('a denial that is remembered', () => {
   it('is not kept where denied requests are charged', async () => {
     const { limiter } = await spent({ ...policy, countDenied: true })
     expect((await limiter.consume('key')).source).toBe('store')
+  })
+
+  it('is remembered under computed limits, of one policy or several', async () => {
+    for (const count of [1, 2]) {
+      const limits = Array.from({ length: count }, (_, i) => ({ name: `limit-${i}`, limit: 9, window: '1h' }))
+      const { limiter, calls } = counted(time.clock, { limits })
+      const computing = limiter as unknown as {
+        withLimits(limits: readonly unknown[]): readonly Policy[]
+        take(key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict>
+      }
+      const take = async (limit: number) => {
+        const { source, isAllowed } = await computing.take(
+          'key',
+          1,
+          computing.withLimits(Array(count).fill(limit))
+        )
+        return [source, isAllowed]
+      }
+      expect(await take(1)).toEqual(['store', true])
+      expect(await take(1)).toEqual(['store', false])
+      calls.length = 0
+      expect(await take(1)).toEqual(['cache', false])
+      expect(calls.length).toBe(0)
+      expect(await take(2)).toEqual(['store', true])
+    }
   })
 
   it('is kept of 10 000 keys at most, the last', async () => {

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fixedWindow } from '../../src/core/strategies/fixed-window.js'
+import type { Verdict } from '../../src/core/verdict.js'
+import type { Policy } from '../../src/index.js'
 import type { RedisStoreOptions } from '../../src/redis/options.js'
 import { runs } from '../support/traces.js'
+import { twoSpeedRules } from '../support/two-speed.js'
 import { manualTime } from './support/manual-time.js'
 import { processes } from './support/processes.js'
 import { freshPrefix, servers } from './support/stores.js'
@@ -184,6 +188,103 @@ describe.skipIf(servers === null)('a lease', () => {
     expect((await limiter.consume('key')).source).toBe('store')
     expect((await limiter.consume('key')).source).toBe('lease')
     expect(await left()).toBe(100 - 2 - 10)
+  })
+
+  it('leaves nothing of a limit unspent where two processes ask in turn', async () => {
+    const sizes = fc.record({
+      limit: fc.integer({ min: 1, max: 60 }),
+      part: fc.double({ min: 0, max: 1, noNaN: true })
+    })
+    const strategy = fc.constantFrom('fixed-window', 'gcra', 'sliding-log', twoSpeedRules)
+    await fc.assert(
+      fc.asyncProperty(sizes, strategy, async ({ limit, part }, rules) => {
+        const prefix = freshPrefix()
+        const lease = Math.max(1, Math.round(limit * part))
+        const two = [1, 2].map(() =>
+          processOn(time.clock, { limit, window: '365d', lease, strategy: rules }, prefix)
+        )
+        for (let i = 0; i < limit; i++)
+          expect(
+            (await two[i % 2]!.limiter.consume('key')).allowed,
+            `${i} of ${limit}, ${lease} leased`
+          ).toBe(true)
+        for (const { limiter } of two) expect((await limiter.consume('key')).allowed).toBe(false)
+      }),
+      { ...runs(20), examples: [[{ limit: 10, part: 0.5 }, 'fixed-window']] }
+    )
+  })
+
+  it('is given back to each tier that still counts it', async () => {
+    const limits = [
+      { name: 'second', limit: 10, window: '1s' },
+      { name: 'hour', limit: 200, window: '1h', strategy: 'sliding-log' }
+    ]
+    const { limiter, store, other } = one({ name: undefined, limits, lease: 5 })
+    let admitted = 0
+    // A third of what the hour has room for, a few at a time.
+    for (let burst = 0; burst < 22; burst++) {
+      for (let i = 0; i < 3; i++) {
+        expect((await limiter.consume('key')).allowed, `${admitted}`).toBe(true)
+        admitted++
+      }
+      time.ms += 150_000
+    }
+    await store.close()
+    expect((await other.limiter.peek('key')).tiers[1]!.remaining).toBe(200 - admitted)
+  })
+
+  it.each(['fixed-window', { ...fixedWindow, name: 'window-here' }])(
+    'ends a second after another process has reset the key: %o',
+    async (strategy) => {
+      const { limiter, other, store, left } = one({ ...policy, strategy })
+      for (let i = 0; i < 3; i++) await limiter.consume('key')
+      time.ms = 10
+      await other.limiter.reset('key')
+      await other.limiter.consume('key', 20)
+      expect((await limiter.consume('key')).source).toBe('lease')
+      time.ms = 1010
+      // What it had leased before is not given back out of what was used after.
+      expect(await limiter.consume('key')).toMatchObject({ source: 'store', remaining: 79 })
+      expect((await limiter.consume('key')).source).toBe('lease')
+      await store.close()
+      expect(await left()).toBe(100 - 20 - 2)
+    }
+  )
+
+  it('that was taken after a reset is given back', async () => {
+    const { limiter, other, store, left } = one()
+    for (let i = 0; i < 3; i++) await limiter.consume('key')
+    time.ms = 10
+    await other.limiter.reset('key')
+    time.ms = 1020
+    for (let i = 0; i < 2; i++) await limiter.consume('key')
+    time.ms = 1500
+    await store.close()
+    expect(await left()).toBe(98)
+  })
+
+  it('is taken under computed limits, and spent under the same ones alone', async () => {
+    const limits = [
+      { name: 'a', limit: 100, window: '1h' },
+      { name: 'b', limit: 100, window: '1d' }
+    ]
+    const { limiter, store } = one({ name: undefined, limits, lease: 5 })
+    const computing = limiter as unknown as {
+      withLimits(limits: readonly unknown[]): readonly Policy[]
+      take(key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict>
+    }
+    const take = async (...limits: number[]) => {
+      const { source, isAllowed, out } = await computing.take('key', 1, computing.withLimits(limits))
+      expect(isAllowed).toBe(true)
+      return [source, out[0], out[4]]
+    }
+    expect(await take(50, 80)).toEqual(['store', 49, 79])
+    expect(await take(50, 80)).toEqual(['store', 48, 78])
+    expect(await take(50, 80)).toEqual(['lease', 47, 77])
+    expect(await take(60, 80)).toEqual(['store', 56, 76])
+    expect(await take(60, 80)).toEqual(['lease', 55, 75])
+    await store.close()
+    expect(await take(60, 80)).toEqual(['store', 54, 74])
   })
 
   it('is worth nothing in another window', async () => {

@@ -1,4 +1,4 @@
--- luacheck: read globals check charge refund huge max min
+-- luacheck: read globals check charge refund floor huge max min
 -- The twin of `Bucket` in src/core/bucket.ts: the one procedure of deciding, under the same names, in the same order.
 local isAllowed, isBlocked, charged, hasCharged, penaltyMs
 local function checkEach(bucket, cost)
@@ -31,11 +31,12 @@ local function chargeAll(bucket, units)
   hasCharged, charged = true, units
   for i = 1, #bucket do charge(bucket[i], units) end
 end
--- Charges for a lease as much as is wanted and left; or for what was denied, whatever is left.
+local leaseParts = 4
+-- Charges for a lease as much as is wanted, or a part of what is left; or for what was denied, whatever is left.
 local function chargeRare(bucket, isLease, cost, wanted)
   local left = least(bucket)
   if isAllowed then
-    chargeAll(bucket, isLease and max(cost, min(wanted, left)) or cost)
+    chargeAll(bucket, isLease and min(max(cost, wanted), cost + floor((left - cost) / leaseParts)) or cost)
     return
   end
   chargeAll(bucket, cost)

@@ -1,9 +1,12 @@
--- luacheck: read globals begin first reply size keysEach plainCost replied buckets held lifeAt load save pages readTime now
--- luacheck: read globals blockedMsOf keep change reset decide block isAllowed isBlocked charged hasCharged penaltyMs
+-- luacheck: read globals begin first reply size keysEach plainCost replied now huge buckets held lifeAt load save pages
+-- luacheck: read globals read readTime blockedMsOf keep change pay reset note notes saveNote longestReset
+-- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs
 --[[
 Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
-cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block;
-units for each tier of a repayment; nothing for a reset.
+cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block, and
+1 if a longer one is to stay; of a repayment units for each tier, and the life of its mark, ms; cost and chargedAt of a return; nothing for a reset. One
+more key follows the others of a repayment, which has its mark, and of a lease, a return and a reset: that has the time of the
+first lease since the last reset.
 The reply to each that is decided: a sum of 1 if it is allowed, 2 if the key is blocked, and 4 if the units charged
 follow, which are otherwise its cost if it is allowed, and none if it is not; then remaining, wait and reset of each
 tier, and its delay if it shapes. -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
@@ -11,16 +14,15 @@ such integers.
 ]]
 local function countOf(kind, bucket)
   if kind == 'reset' then return 0 end
-  if kind == 'repay' then return #bucket end
-  return (kind == 'lease' or kind == 'refund') and 2 or 1
+  if kind == 'repay' then return #bucket + 1 end
+  return (kind == 'lease' or kind == 'refund' or kind == 'return' or kind == 'block') and 2 or 1
 end
-local args, arg, key = ARGV, begin, 1
-local last = size
+local args, arg, key, last = ARGV, begin, 1, size
 -- What plain takes have left undone.
 if plainCost then args, arg, key = { (#KEYS - first + 1) / keysEach, 1, 'take', plainCost }, 1, first end
 while arg <= #args do
   local count, bucket, kind = tonumber(args[arg]), buckets[tonumber(args[arg + 1])], args[arg + 2]
-  local isDecided = kind == 'take' or kind == 'peek' or kind == 'charge' or kind == 'lease'
+  local isDecided = kind ~= 'refund' and kind ~= 'return' and kind ~= 'block' and kind ~= 'reset'
   local values = {}
   arg = arg + 3
   for i = 1, countOf(kind, bucket) do
@@ -44,10 +46,19 @@ while arg <= #args do
       if readTime(tier) then bucket.hasStepped = true end
     end
     if isDecided then
-      decide(bucket, kind, cost, s.blockedUntil and blockedMsOf(bucket, s) or 0, wanted)
+      local asked = kind
+      if kind == 'repay' then
+        if not read(key) then pay(bucket, s, values, KEYS[key]) end
+        key, asked, cost = key + 1, 'peek', 1
+      end
+      decide(bucket, asked, cost, s.blockedUntil and blockedMsOf(bucket, s) or 0, wanted)
       if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
       if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
       if penaltyMs > 0 then block(bucket, penaltyMs) end
+      if kind == 'lease' then
+        if charged > cost then note(KEYS[key], read(key) or now, longestReset(bucket)) end
+        key = key + 1
+      end
       local flags = (isAllowed and 1 or 0) + (isBlocked and 2 or 0)
       if charged == (isAllowed and cost or 0) then
         reply[last + 1], last = flags, last + 1
@@ -62,6 +73,11 @@ while arg <= #args do
       end
     elseif kind == 'reset' then
       reset(bucket, s)
+      note(KEYS[key], '', 0)
+      key = key + 1
+    elseif kind == 'return' then
+      if (tonumber(read(key) or '') or huge) <= wanted then change(bucket, s, 'refund', values) end
+      key = key + 1
     else
       change(bucket, s, kind, values)
     end
@@ -71,4 +87,5 @@ for i = size + 1, last do reply[i] = replied(reply[i]) end
 for index = 1, #held do
   if lifeAt[index] then save(index) end
 end
+for i = 1, #notes do saveNote(unpack(notes[i])) end
 return reply

@@ -1,4 +1,4 @@
--- luacheck: read globals now max ownerAt lifeAt keyAt wipe owedMs
+-- luacheck: read globals now clock longestLifeMs max min ownerAt lifeAt keyAt wipe owedMs
 -- luacheck: read globals refundEach chargeEach checkEach
 -- What is done with a bucket whose numbers are at hand: `s` is what its first key holds.
 -- The twin of a `SteadyTime` without a window: a step back of the clock neither ends nor lengthens a block.
@@ -28,6 +28,22 @@ local function keep(bucket, s)
     end
   end
 end
+-- Keys beside those of the buckets that are to be set, or deleted for a life of 0. All is written at the end: a strategy
+-- that fails must not leave a part of it.
+local notes = {}
+local function note(key, value, lifeMs) notes[#notes + 1] = { key, value, lifeMs } end
+local function saveNote(key, value, lifeMs)
+  if lifeMs <= 0 then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, value, 'PX', min(lifeMs + (clock ~= '' and 86400000 or 0), longestLifeMs))
+  end
+end
+local function longestReset(bucket)
+  local longest = 0
+  for i = 1, #bucket do longest = max(longest, bucket[i].resetMs) end
+  return longest
+end
 local function reset(bucket, s)
   for i = 1, bucket.size do s[i] = 0 end
   s.blockedUntil, lifeAt[bucket.index] = nil, 0
@@ -42,10 +58,15 @@ local function change(bucket, s, kind, more)
   if kind == 'refund' then
     refundEach(bucket, more[1], max(0, now - (more[2] or now)))
   elseif kind == 'block' then
-    s.blockedUntil, s.blockedSince = now + more[1], now
-  elseif kind == 'repay' then
-    chargeEach(bucket, more)
+    s.blockedUntil, s.blockedSince = now + (more[2] == 1 and max(more[1], blockedMsOf(bucket, s)) or more[1]), now
   end
   checkEach(bucket, 1)
   keep(bucket, s)
+end
+-- Charges what was used elsewhere, and remembers that for as long as somebody may try again.
+local function pay(bucket, s, values, mark)
+  chargeEach(bucket, values)
+  checkEach(bucket, 1)
+  keep(bucket, s)
+  note(mark, '', values[#bucket + 1])
 end
