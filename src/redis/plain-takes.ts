@@ -20,7 +20,7 @@ const mostPlain = 1e15
 export function plainTakes(parts: RuleParts, names: StrategyNames): string {
   const keysEach = parts.layout.suffixes.length
   const begin = `local first, size, keysEach, reply, plainCost = 1, 2, ${keysEach}, { 1, now }, nil\n`
-  const steps = isPlain(parts) ? stepsOf(parts, names) : ''
+  const steps = isPlain(parts) && !names.hasForeign ? stepsOf(parts, names) : ''
   return `${begin}if #ARGV < 3 then\n  plainCost = tonumber(ARGV[2] or 1)\n${steps}end\n`
 }
 
@@ -44,7 +44,7 @@ function stepsOf(parts: RuleParts, names: StrategyNames): string {
     const low = lowest === null || lowest[i] === policy ? null : lowest[i]!
     return { policy, low, name: names.of(policy), lowName: low && names.of(low), at: offsets[i]!, n: i + 1 }
   })
-  return plainLua({ ...parts, tiers, size: end, hasForeign: names.hasForeign })
+  return plainLua({ ...parts, tiers, size: end })
 }
 
 interface PlainTier {
@@ -62,7 +62,6 @@ interface Plain extends RuleParts {
   readonly tiers: readonly PlainTier[]
   /** Numbers of a key. */
   readonly size: number
-  readonly hasForeign: boolean
 }
 
 function plainLua(plain: Plain): string {
@@ -135,16 +134,12 @@ function saving({ tiers, size, lowest }: Plain, format: string): string {
     ({ n, at }) => `      local _, _, _, low${n} = lowCheck${n}(s, ${at}, lowRule${n}, time${n}, 1)\n`
   )
   const lifeMs = owed.length === 1 ? owed[0]! : `max(${owed.join(', ')})`
-  return `${lowChecks.join('')}      local lifeMs = ${lifeMs}
-      if lifeMs > 0 then
-        redis.call('SET', key, struct.pack(${format}, ${numbers}), 'PX', min(lifeMs + extraMs, longestLifeMs))
-      else
-        redis.call('DEL', key)
-      end`
+  return `${lowChecks.join('')}      local lifeMs = min(${lifeMs} + extraMs, longestLifeMs)
+      redis.call('SET', key, struct.pack(${format}, ${numbers}), 'PX', lifeMs)`
 }
 
-/** Numbers that may be too large for an integer of the reply, or infinite, or not whole, are put right. */
-function replying({ tiers, hasForeign }: Plain): string {
+/** Numbers that may be too large for an integer of the reply are put right. */
+function replying({ tiers }: Plain): string {
   const values = tiers.flatMap(({ policy, n }) => [
     `left${n}`,
     `wait${n}`,
@@ -152,15 +147,14 @@ function replying({ tiers, hasForeign }: Plain): string {
     ...(policy.shapes ? [`delay${n} or 0`] : [])
   ])
   const targets = values.map((_, i) => `reply[size + ${i + 2}]`)
-  const isSafe = !hasForeign && tiers.every(({ policy }) => isSmall(policy))
-  const put = isSafe
+  const put = tiers.every(({ policy }) => isSmall(policy))
     ? ''
     : `    for j = size + 2, size + ${values.length + 1} do reply[j] = replied(reply[j]) end\n`
   return `    ${targets.join(', ')} = ${values.join(', ')}
 ${put}    size = size + ${values.length + 1}`
 }
 
-/** No number that a built-in strategy answers is above these, or twice the window. */
+/** No number of an answer is above these, or twice the window. */
 function isSmall({ capacity, windowMs, quotaWindowMs }: PlainTier['policy']): boolean {
   return Math.max(capacity, 2 * windowMs, quotaWindowMs) < mostPlain
 }

@@ -1,4 +1,4 @@
--- luacheck: read globals now clock longestLifeMs max min ownerAt lifeAt keyAt wipe owedMs
+-- luacheck: read globals now extraMs longestLifeMs max min ownerAt lifeAt keyAt wipe owedMs
 -- luacheck: read globals refundEach chargeEach checkEach
 -- What is done with a bucket whose numbers are at hand: `s` is what its first key holds.
 -- The twin of a `SteadyTime` without a window: a step back of the clock neither ends nor lengthens a block.
@@ -36,7 +36,7 @@ local function saveNote(key, value, lifeMs)
   if lifeMs <= 0 then
     redis.call('DEL', key)
   else
-    redis.call('SET', key, value, 'PX', min(lifeMs + (clock ~= '' and 86400000 or 0), longestLifeMs))
+    redis.call('SET', key, value, 'PX', min(lifeMs + extraMs, longestLifeMs))
   end
 end
 local function longestReset(bucket)
