@@ -379,6 +379,16 @@ describe.skipIf(servers === null)('what is given back', () => {
     expect(await used()).toBe(4)
   })
 
+  it('is what was leased and not spent, too', async () => {
+    const { limiter, store, used, down, back } = failing({ lease: 10 })
+    for (let i = 0; i < 3; i++) await limiter.consume('key')
+    expect(await used()).toBe(12)
+    await down()
+    await store.close()
+    await back()
+    await until('it is given back', async () => (await used()) === 3)
+  })
+
   it('waits until it is known whether the store was charged', async () => {
     const { limiter, faults, used, down, back } = failing({ strategy: 'sliding-log' })
     await down()
