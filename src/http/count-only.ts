@@ -1,3 +1,4 @@
+import { HeadgateError } from '../core/errors.js'
 import { warn } from '../core/warn.js'
 import { whenEnded } from './endings.js'
 import type { CountPredicate } from './http-options.js'
@@ -40,9 +41,11 @@ export class CountOnly<Req, Res> {
     }
   }
 
-  #warn({ message }: Error): void {
+  #warn(error: Error): void {
     if (this.#hasWarned) return
     this.#hasWarned = true
-    warn('HEADGATE_COUNT_FAILED', `\`countOnly\` failed, so the request stays counted: ${message}`)
+    const isOutage = error instanceof HeadgateError && error.code === 'HEADGATE_STORE_FAILED'
+    const what = isOutage ? 'could not give a request back' : 'failed, so the request stays counted'
+    warn('HEADGATE_COUNT_FAILED', `\`countOnly\` ${what}: ${error.message}`)
   }
 }

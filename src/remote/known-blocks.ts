@@ -1,83 +1,75 @@
 import { monotonicClock } from '../core/clock.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
 
-/** Blocks that are known; the oldest make room. */
+/** Blocks that are known, of those that the store knows of and of others; the oldest make room. */
 const mostBlocks = 10_000
-
-/** How many of the oldest are looked at for one that the store knows of, before one that it does not is forgotten. */
-const looksForRoom = 16
 
 /** A key that is denied until an instant. */
 export interface KnownBlock {
   /** On the process's clock; `Infinity` until it is reset. */
   readonly until: number
-  /** True if the store does not know of it. */
-  readonly isDue: boolean
 }
 
 /** What this process knows of blocked keys, so that they stay blocked while the store fails, and in the store afterwards. */
 export class KnownBlocks {
-  readonly #blocks = new Map<string, KnownBlock>()
+  /** Those that the store knows of. */
+  readonly #told = new Map<string, KnownBlock>()
+  /** Those that it is to be told of. */
+  readonly #due = new Map<string, KnownBlock>()
 
   /**
    * Takes what was answered.
    * @param isDue true if it was not the store that answered, which is still to be told
    */
   hear(key: string, verdict: Verdict, isDue: boolean): void {
-    if (verdict.isBlocked) this.#set(key, { until: monotonicClock() + blockedMsOf(verdict), isDue })
-    else if (this.#blocks.get(key)?.isDue === false) this.#blocks.delete(key)
+    if (verdict.isBlocked) this.add(key, blockedMsOf(verdict), isDue)
+    else if (this.#told.size > 0) this.#told.delete(key)
   }
 
   /** @param isDue true if the store is still to be told */
   add(key: string, blockMs: number, isDue: boolean): KnownBlock {
-    const block = { until: monotonicClock() + blockMs, isDue }
-    this.#set(key, block)
+    const block = { until: monotonicClock() + blockMs }
+    this.delete(key)
+    put(isDue ? this.#due : this.#told, key, block)
     return block
   }
 
   /** For how many ms more a key is denied; 0 if it is not. */
   left(key: string): number {
-    const block = this.#blocks.get(key)
+    const block = this.#due.get(key) ?? this.#told.get(key)
     if (block === undefined) return 0
     const leftMs = block.until - monotonicClock()
     if (leftMs > 0) return leftMs
-    this.#blocks.delete(key)
+    this.delete(key)
     return 0
   }
 
   delete(key: string): void {
-    this.#blocks.delete(key)
+    this.#due.delete(key)
+    this.#told.delete(key)
   }
 
   clear(): void {
-    this.#blocks.clear()
+    this.#due.clear()
+    this.#told.clear()
   }
 
   /** The blocks that the store is to be told of. */
-  *due(): Generator<[key: string, block: KnownBlock]> {
-    for (const entry of this.#blocks) if (entry[1].isDue) yield entry
+  due(): Iterable<[key: string, block: KnownBlock]> {
+    return this.#due
   }
 
   /** Notes that the store was told of one, unless another has taken its place. */
   told(key: string, block: KnownBlock): void {
-    if (this.#blocks.get(key) === block) this.#blocks.set(key, { ...block, isDue: false })
+    if (this.#due.get(key) !== block) return
+    this.#due.delete(key)
+    put(this.#told, key, block)
   }
+}
 
-  #set(key: string, block: KnownBlock): void {
-    this.#blocks.delete(key)
-    if (this.#blocks.size >= mostBlocks) this.#makeRoom()
-    this.#blocks.set(key, block)
-  }
-
-  #makeRoom(): void {
-    const now = monotonicClock()
-    let looks = 0
-    for (const [key, { until, isDue }] of this.#blocks) {
-      if (isDue && until > now && looks++ < looksForRoom) continue
-      this.#blocks.delete(key)
-      return
-    }
-  }
+function put(blocks: Map<string, KnownBlock>, key: string, block: KnownBlock): void {
+  blocks.set(key, block)
+  if (blocks.size > mostBlocks) blocks.delete(blocks.keys().next().value!)
 }
 
 /** How long a key is blocked for, as nearly as a verdict says: no tier of a blocked key waits, or owes, for less. */

@@ -1,10 +1,10 @@
 import { monotonicClock } from '../core/clock.js'
 import { type Policy, withShare } from '../core/policy.js'
 import { type Action, type OnStoreError, Out, outSize, type Verdict } from '../core/verdict.js'
-import { Crowd } from './crowd.js'
 import type { KnownBlocks } from './known-blocks.js'
 import type { Payment, Shared } from './local-key.js'
 import { LocalKeys } from './local-keys.js'
+import { LocalOverflow } from './local-overflow.js'
 
 const { randomBytes } = process.getBuiltinModule('node:crypto')
 
@@ -62,7 +62,7 @@ export class LocalCounting {
   readonly #own: Shared
   readonly #keys: LocalKeys
   /** Judges the keys that there is no room for. */
-  readonly #crowd: Crowd
+  readonly #overflow: LocalOverflow
   readonly #paid = new Map<string, Paid[]>()
 
   constructor(settings: LocalCountingSettings) {
@@ -70,7 +70,7 @@ export class LocalCounting {
     this.#settings = settings
     this.#own = { policies, shares: policies.map((policy) => this.#shareOf(policy)) }
     this.#keys = new LocalKeys(this.#own, blocks, bounds)
-    this.#crowd = new Crowd(blocks)
+    this.#overflow = new LocalOverflow(blocks)
   }
 
   /** @param waitMs how long until the store is asked again */
@@ -79,9 +79,10 @@ export class LocalCounting {
     if (onStoreError !== 'local') return uncounted(onStoreError, action, policies, waitMs)
     const shared = this.#shared(policies)
     const now = monotonicClock()
-    const isApart = !this.#keys.has(key) && blocks.left(key) === 0 && this.#crowd.has(key, now, shared.shares)
+    const isApart =
+      !this.#keys.has(key) && blocks.left(key) === 0 && this.#overflow.has(key, now, shared.shares)
     const verdict = isApart ? null : this.#keys.decide(action, key, cost, now, shared)
-    return verdict ?? this.#crowd.decide(action, key, cost, now, shared.shares)
+    return verdict ?? this.#overflow.decide(action, key, cost, now, shared.shares)
   }
 
   /** Gives back what was charged here, if it still is here. */
@@ -117,13 +118,13 @@ export class LocalCounting {
       // Keys that owe nothing of it any more need not be charged, whether they were or not.
       if (units.some((count) => count > 0))
         return { payment, units, policies, markMs: Math.ceil(keys.owedMs(owed, shared, now)) + marginMs }
-      keys.settle(key, payment)
+      keys.endPayment(key, payment)
     }
   }
 
   /** Notes that the store was charged at `storeAt`, on its clock, this time or before. */
   paid(key: string, payment: Payment, storeAt: number): void {
-    if (!this.#keys.settle(key, payment)) return
+    if (!this.#keys.endPayment(key, payment)) return
     const known = this.#paid.get(key) ?? []
     this.#paid.delete(key)
     this.#paid.set(key, [...known.slice(1 - paymentsPerKey), { at: payment.at, storeAt }])
@@ -132,20 +133,20 @@ export class LocalCounting {
 
   /** Tells, once, about how many keys were counted that the store will not be charged for. */
   takeLost(): number {
-    return this.#crowd.end()
+    return this.#overflow.end()
   }
 
   /** Forgets a key. */
   forget(key: string): void {
     this.#keys.delete(key)
-    this.#crowd.forget(key)
+    this.#overflow.forget(key)
     this.#paid.delete(key)
   }
 
   /** Forgets all keys. */
   clear(): void {
     this.#keys.clear()
-    this.#crowd.end()
+    this.#overflow.end()
     this.#paid.clear()
   }
 

@@ -118,7 +118,7 @@ export class LocalKeys {
   }
 
   /** Ends a payment: what is owed is only what was charged since. False if the key was forgotten meanwhile. */
-  settle(key: string, payment: Payment): boolean {
+  endPayment(key: string, payment: Payment): boolean {
     const held = this.#keys.get(key)
     if (held?.payment !== payment) return false
     if (payment.since === null) this.delete(key)

@@ -21,7 +21,7 @@ export class LostKeys {
 
   /** About how many; exact as long as they are few. */
   get count(): number {
-    return Math.round(-bits * Math.log(Math.max(1, this.#unseen) / bits))
+    return Math.round(bits * Math.log(bits / Math.max(1, this.#unseen)))
   }
 
   clear(): void {

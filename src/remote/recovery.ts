@@ -25,7 +25,7 @@ export interface Arrear {
   /** How much of the server's time it takes: 1 for most, more for keys of many numbers. */
   readonly weight: number
   /** Tells the store; false if that failed, and is to be tried again later. Never rejects. */
-  settle(): Promise<boolean>
+  carryOut(): Promise<boolean>
 }
 
 /** Units that a server charges in about the time of one key, where a strategy keeps each. */
@@ -58,11 +58,11 @@ export class Recovery {
   *arrears(): Generator<Arrear> {
     const { blocks, localCounting, lateRefunds } = this.#parts
     for (const [key, block] of blocks.due())
-      if (this.#isReady(key)) yield { weight: 1, settle: () => this.#carry(key, block) }
+      if (this.#isReady(key)) yield { weight: 1, carryOut: () => this.#carry(key, block) }
     for (const key of localCounting.keys())
-      if (this.#isReady(key)) yield { weight: this.#weightOf(key), settle: () => this.#pay(key) }
+      if (this.#isReady(key)) yield { weight: this.#weightOf(key), carryOut: () => this.#pay(key) }
     for (const refund of lateRefunds)
-      if (this.#isReady(refund.key)) yield { weight: 1, settle: () => this.#giveBack(refund) }
+      if (this.#isReady(refund.key)) yield { weight: 1, carryOut: () => this.#giveBack(refund) }
   }
 
   #isReady(key: string): boolean {

@@ -57,9 +57,9 @@ export class Repayment {
     let isDone = true
     for (const step of this.#steps()) {
       const begun = performance.now()
-      const settled = await Promise.all(step.map((arrear) => arrear.settle()))
-      if (settled.includes(false)) {
-        if (step[0]!.weight <= heaviestStep) return false
+      const carriedOut = await Promise.all(step.map((arrear) => arrear.carryOut()))
+      if (carriedOut.includes(false)) {
+        if (Number.isFinite(step[0]!.weight)) return false
         isDone = false
       }
       const tookMs = performance.now() - begun

@@ -13,7 +13,7 @@ const mostBytes = 10 * 2 ** 20
  * The keys that local counting has no room for. They are held to their limits as a full memory store holds them, but
  * nobody knows afterwards what each has used, so the store is not charged for them.
  */
-export class Crowd {
+export class LocalOverflow {
   readonly #blocks: KnownBlocks
   #buckets: Buckets | null = null
   /** Of each tier the policy that needs most slots. */
