@@ -38,7 +38,8 @@ pages.load = function(key)
   return hold(key, setmetatable(numbers, {
     __index = function(_, i)
       if i == 'move' then return move end
-      if owner.written[i] then return owner.written[i] end
+      local value = owner.written[i]
+      if value then return value end
       if owner.isWiped then return 0 end
       local first = floor((i - 1) / pageSize) * pageSize
       local text = owner.pages[first]

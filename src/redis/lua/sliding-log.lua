@@ -1,125 +1,131 @@
--- The twin of src/core/strategies/sliding-log.ts and runs.ts, under the same names. `s.move`, where the numbers are read by pages,
--- moves many at once; a ring that has grown does not shrink, as its text in Redis would not.
+-- The twin of src/core/strategies/sliding-log.ts and runs.ts, under the same names. What precedes the ring is read once,
+-- and written whole, so that it is one piece: numbers that are read by pages are dear. `s.move`, which those have, moves
+-- many at once. A ring that has grown does not shrink, as its text in Redis would not.
 local floor, max, min = math.floor, math.max, math.min
 local ring, firstSize, mostWalked = 5, 3, 1024
-local function countsOf(r) return floor(2 ^ 53 / r.windowMs) end
-local function phaseOf(now, windowMs) return now - floor(now / windowMs) * windowMs end
-local function indexOf(s, at, entry)
-  local place, size = s[at] + entry, s[at + 2]
-  return at + ring + (place < size and place or place - size)
+local s, first, head, runs, size, most, latest, windowMs, counts, phase
+local function turnTo(now)
+  latest, phase = now, now - floor(now / windowMs) * windowMs
 end
-local function timeIn(s, at, counts, entry) return floor(s[indexOf(s, at, entry)] / counts) end
-local function countIn(s, at, counts, entry)
-  local packed = s[indexOf(s, at, entry)]
+local function load(state, at, r)
+  s, first, windowMs, counts = state, at + ring, r.windowMs, floor(2 ^ 53 / r.windowMs)
+  head, runs, size, most = s[at], s[at + 1], s[at + 2], s[at + 3]
+  -- Others may have written here: nothing is bisected that is longer than any log.
+  if not (runs > 0 and runs <= 2 ^ 20) then runs = 0 end
+  turnTo(s[at + 4])
+end
+local function save(at) s[at], s[at + 1], s[at + 2], s[at + 3], s[at + 4] = head, runs, size, most, latest end
+local function indexOf(entry)
+  local place = head + entry
+  return first + (place < size and place or place - size)
+end
+local function countIn(entry)
+  local packed = s[indexOf(entry)]
   return packed - floor(packed / counts) * counts
 end
-local function sumOf(count, units, counts)
+local function sumOf(count, units)
   return count >= counts - units and count - (counts - units) or count + units
 end
-local function ageOf(s, at, r, run)
-  local age = phaseOf(s[at + 4], r.windowMs) - timeIn(s, at, countsOf(r), run)
-  return age < 0 and age + r.windowMs or age
+local function ageOf(run)
+  local age = phase - floor(s[indexOf(run)] / counts)
+  return age < 0 and age + windowMs or age
 end
-local function unitsIn(s, at, r, from, to)
-  local counts = countsOf(r)
-  local units = countIn(s, at, counts, to) - countIn(s, at, counts, from)
+local function unitsIn(from, to)
+  local units = countIn(to) - countIn(from)
   return units < 0 and units + counts or units
 end
-local function runOf(s, at, r, from, units)
+local function runOf(from, units)
   if units == 1 then return from + 1 end
-  local low, high = from + 1, s[at + 1]
+  local low, high = from + 1, runs
   while low < high do
     local middle = floor((low + high) / 2)
-    if unitsIn(s, at, r, from, middle) >= units then high = middle else low = middle + 1 end
+    if unitsIn(from, middle) >= units then high = middle else low = middle + 1 end
   end
   return low
 end
-local function olderThan(s, at, r, age)
-  local low, high = 0, s[at + 1]
+local function olderThan(age)
+  local low, high = 0, runs
   while low < high do
     local middle = floor((low + high + 1) / 2)
-    if ageOf(s, at, r, middle) >= age then low = middle else high = middle - 1 end
+    if ageOf(middle) >= age then low = middle else high = middle - 1 end
   end
   return low
 end
-local function expired(s, at, r, now)
-  if s[at + 1] == 0 then return 0 end
-  local age = s[at + 4] + r.windowMs - now
-  if age <= 0 then return s[at + 1] end
-  return ageOf(s, at, r, 1) < age and 0 or olderThan(s, at, r, age)
+local function expired(now)
+  if runs == 0 then return 0 end
+  local age = latest + windowMs - now
+  if age <= 0 then return runs end
+  return ageOf(1) < age and 0 or olderThan(age)
 end
-local function drop(s, at, runs)
-  if runs == 0 then return end
-  s[at], s[at + 1] = indexOf(s, at, runs) - at - ring, s[at + 1] - runs
+local function drop(count)
+  if count > 0 then head, runs = indexOf(count) - first, runs - count end
 end
-local function open(s, at, r, now)
-  drop(s, at, expired(s, at, r, now))
-  if s[at + 1] == 0 then
-    s[at], s[at + 2], s[at + 3], s[at + ring] = 0, 1, 0, 0
-  end
-  if s[at + 3] < r.limit then s[at + 3] = r.limit end
+local function dropUnits(units)
+  local run = runOf(0, units)
+  local rest = unitsIn(0, run) - units
+  drop(rest == 0 and run or run - 1)
+  if rest > 0 then s[indexOf(0)] = sumOf(countIn(1), counts - rest) end
 end
-local function dropUnits(s, at, r, units)
-  local run, counts = runOf(s, at, r, 0, units), countsOf(r)
-  local rest = unitsIn(s, at, r, 0, run) - units
-  drop(s, at, rest == 0 and run or run - 1)
-  if rest > 0 then s[indexOf(s, at, 0)] = sumOf(countIn(s, at, counts, 1), counts - rest, counts) end
-end
-local function resize(s, at, next)
-  local begin, head, size = at + ring, s[at], s[at + 2]
-  s[at + 2] = next
-  if head + s[at + 1] + 1 <= size then return end
-  local from, to, count = begin + head, begin + head + next - size, size - head
-  s[at] = head + next - size
+local function resize(next)
+  local from, count = first + head, size - head
+  local wraps, to = head + runs + 1 > size, from + next - size
+  size = next
+  if not wraps then return end
+  head = to - first
   if s.move then return s.move(from, to, count) end
   for i = count - 1, 0, -1 do s[to + i] = s[from + i] end
 end
-local function append(s, at, r, now, units)
-  local counts, runs, size = countsOf(r), s[at + 1], s[at + 2]
-  local count = sumOf(countIn(s, at, counts, runs), units, counts)
-  local isSame = runs > 0 and s[at + 4] == now and ageOf(s, at, r, runs) == 0
-  if not isSame and runs + 2 > size then
-    resize(s, at, min(size < firstSize and firstSize or 2 * size + ring, 1 + min(s[at + 3], r.windowMs)))
+local function append(now, units)
+  local count = sumOf(countIn(runs), units)
+  if runs == 0 or latest ~= now or ageOf(runs) > 0 then
+    if runs + 2 > size then
+      resize(min(size < firstSize and firstSize or 2 * size + ring, 1 + min(most, windowMs)))
+    end
+    runs = runs + 1
   end
-  local run = isSame and runs or runs + 1
-  s[at + 4], s[at + 1] = now, run
-  s[indexOf(s, at, run)] = phaseOf(now, r.windowMs) * counts + count
+  turnTo(now)
+  s[indexOf(runs)] = phase * counts + count
 end
-local function takeBack(s, at, r, last, left)
-  local counts, runs = countsOf(r), s[at + 1]
-  local given = unitsIn(s, at, r, 0, last) - left
-  local kept = left == 0 and 0 or runOf(s, at, r, 0, left)
+local function takeBack(last, left)
+  local given, kept = unitsIn(0, last) - left, left == 0 and 0 or runOf(0, left)
   if kept > 0 then
-    s[indexOf(s, at, kept)] = timeIn(s, at, counts, kept) * counts + sumOf(countIn(s, at, counts, 0), left, counts)
+    s[indexOf(kept)] = floor(s[indexOf(kept)] / counts) * counts + sumOf(countIn(0), left)
   end
   for run = last + 1, runs do
-    s[indexOf(s, at, kept + run - last)] =
-      timeIn(s, at, counts, run) * counts + sumOf(countIn(s, at, counts, run), counts - given, counts)
+    s[indexOf(kept + run - last)] = floor(s[indexOf(run)] / counts) * counts + sumOf(countIn(run), counts - given)
   end
-  s[at + 1] = kept + runs - last
+  runs = kept + runs - last
 end
 return {
-  check = function(s, at, r, now, cost)
-    local gone, runs = expired(s, at, r, now), s[at + 1]
+  check = function(state, at, r, now, cost)
+    load(state, at, r)
+    local gone = expired(now)
     if gone == runs then return true, r.limit, 0, 0 end
-    local live, ahead = unitsIn(s, at, r, gone, runs), s[at + 4] + r.windowMs - now
+    local live, ahead = unitsIn(gone, runs), latest + windowMs - now
     local over = live + cost - r.limit
-    return over <= 0, max(0, r.limit - live), over > 0 and ahead - ageOf(s, at, r, runOf(s, at, r, gone, over)) or 0,
-      ahead - ageOf(s, at, r, runs)
+    return over <= 0, max(0, r.limit - live), over > 0 and ahead - ageOf(runOf(gone, over)) or 0, ahead - ageOf(runs)
   end,
-  charge = function(s, at, r, now, cost)
-    open(s, at, r, now)
-    local units, live, most = min(cost, r.limit), unitsIn(s, at, r, 0, s[at + 1]), s[at + 3]
-    if live + units > most then dropUnits(s, at, r, live + units - most) end
-    append(s, at, r, now, units)
-    return max(0, r.limit - min(most, live + units)), r.windowMs
+  charge = function(state, at, r, now, cost)
+    load(state, at, r)
+    drop(expired(now))
+    if runs == 0 then
+      head, size, most, s[first] = 0, 1, 0, 0
+    end
+    most = max(most, r.limit)
+    local units, live = min(cost, r.limit), runs == 0 and 0 or unitsIn(0, runs)
+    if live + units > most then dropUnits(live + units - most) end
+    append(now, units)
+    save(at)
+    return max(0, r.limit - min(most, live + units)), windowMs
   end,
-  refund = function(s, at, r, now, cost, chargedAt)
-    drop(s, at, expired(s, at, r, now))
-    local last = olderThan(s, at, r, s[at + 4] - chargedAt)
-    local held = unitsIn(s, at, r, 0, last)
+  refund = function(state, at, r, now, cost, chargedAt)
+    load(state, at, r)
+    drop(expired(now))
+    local last = olderThan(latest - chargedAt)
+    local held = unitsIn(0, last)
     local given = min(cost, held)
     if given == 0 then return end
-    if s[at + 1] - last > mostWalked then dropUnits(s, at, r, given) else takeBack(s, at, r, last, held - given) end
+    if runs - last > mostWalked then dropUnits(given) else takeBack(last, held - given) end
+    save(at)
   end
 }
