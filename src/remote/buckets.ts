@@ -7,6 +7,7 @@ import { Changes, type ChangesParts, isOfStore } from './changes.js'
 import type { Location } from './executor.js'
 import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
 import type { Decided } from './operation.js'
+import { monotonicMs } from './own-time.js'
 import type { Recovery } from './recovery.js'
 
 /** The parts that the buckets of one limiter are made of. */
@@ -133,7 +134,7 @@ export class RemoteBuckets implements AsyncBuckets {
   }
 
   #take(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
-    const askedAt = performance.now()
+    const askedAt = monotonicMs()
     return this.#ask(action, key, { kind: 'take', cost }, policies, (verdict) => {
       this.#hear(key, cost, askedAt, verdict)
       return verdict
@@ -148,7 +149,7 @@ export class RemoteBuckets implements AsyncBuckets {
     policies: readonly Policy[]
   ): Verdict | Promise<Verdict> {
     const { key } = lease
-    const askedAt = performance.now()
+    const askedAt = monotonicMs()
     const operation = { kind: 'lease', cost, wanted: cost + leases.size } as const
     const asked = this.#ask(action, key, operation, policies, (verdict) => {
       this.#hear(key, cost, askedAt, verdict)

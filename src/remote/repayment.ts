@@ -1,5 +1,6 @@
 import { warn } from '../core/warn.js'
 import type { RemoteBuckets } from './buckets.js'
+import { clearTimeout, monotonicMs, setTimeout } from './own-time.js'
 import type { Arrear } from './recovery.js'
 
 /** What a server is asked at once: as much as it does in a few milliseconds. */
@@ -56,13 +57,13 @@ export class Repayment {
   async #run(): Promise<boolean> {
     let isDone = true
     for (const step of this.#steps()) {
-      const begun = performance.now()
+      const begun = monotonicMs()
       const carriedOut = await Promise.all(step.map((arrear) => arrear.carryOut()))
       if (carriedOut.includes(false)) {
         if (Number.isFinite(step[0]!.weight)) return false
         isDone = false
       }
-      const tookMs = performance.now() - begun
+      const tookMs = monotonicMs() - begun
       await pause(Math.min(longestPauseMs, Math.max(shortestPauseMs, tookMs)))
     }
     return isDone

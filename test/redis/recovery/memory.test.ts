@@ -43,7 +43,7 @@ describe.skipIf(servers === null)('memory in an outage', () => {
   })
 
   it('says how many keys the store is not charged for', async () => {
-    const { limiter, down, back, used } = failing({ strategy: 'sliding-log', limit: 50_000, window: '1d' })
+    const { limiter, down, back, used } = failing({ strategy: 'sliding-log', limit: 30_000, window: '1d' })
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     await down()
     for (let i = 0; i < 200; i++) expect((await limiter.consume(`key${i}`)).allowed).toBe(true)
