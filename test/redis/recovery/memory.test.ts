@@ -43,10 +43,10 @@ describe.skipIf(servers === null)('memory in an outage', () => {
   })
 
   it('says how many keys the store is not charged for', async () => {
-    const { limiter, down, back, used } = failing({ strategy: 'sliding-log', limit: 30_000, window: '1d' })
+    const { limiter, down, back, used } = failing({ strategy: 'sliding-log', limit: 32_000, window: '1d' })
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     await down()
-    for (let i = 0; i < 200; i++) expect((await limiter.consume(`key${i}`)).allowed).toBe(true)
+    for (let i = 0; i < 400; i++) expect((await limiter.consume(`key${i}`)).allowed).toBe(true)
     await back()
     await until('it is said', () => warned.mock.calls.length > 0)
     const [message, { code }] = warned.mock.calls[0] as unknown as [string, { code: string }]
@@ -55,10 +55,10 @@ describe.skipIf(servers === null)('memory in an outage', () => {
     await until('the first is charged', async () => (await used('key0')) === 1)
     const charged = async () => {
       let count = 0
-      for (let i = 0; i < 200; i++) count += await used(`key${i}`)
+      for (let i = 0; i < 400; i++) count += await used(`key${i}`)
       return count
     }
-    await until('the others are', async () => (await charged()) === 200 - lost)
+    await until('the others are', async () => (await charged()) === 400 - lost)
     expect(lost).toBeGreaterThan(0)
     expect(warned).toHaveBeenCalledTimes(1)
   })
