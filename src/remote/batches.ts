@@ -11,6 +11,8 @@ interface Batch {
   /** Where the shard is, as it was found last. */
   node: Node
   readonly requests: Request[]
+  /** When the first of them is given up that has waited already, in loop time. */
+  due: number
   readonly resolves: ((verdict: Verdict | undefined) => void)[]
   readonly rejects: ((error: unknown) => void)[]
 }
@@ -20,7 +22,7 @@ interface Line {
   readonly runner: Runner
   /** Calls on their way. */
   calls: number
-  /** What waits, by shard. */
+  /** What waits, by shard; what has waited before is apart. */
   waiting: Map<number, Batch>
   isScheduled: boolean
 }
@@ -37,21 +39,31 @@ export class Batches {
     this.#deadline = deadline
   }
 
-  /** @throws HeadgateError `HEADGATE_STORE_FAILED` */
-  add({ node, shard }: Location, request: Request): Promise<Verdict | undefined> {
+  /**
+   * @param due when it is given up, in loop time, if it has waited already
+   * @throws HeadgateError `HEADGATE_STORE_FAILED`
+   */
+  add(
+    { node, shard }: Location,
+    request: Request,
+    due = Number.POSITIVE_INFINITY
+  ): Promise<Verdict | undefined> {
     return new Promise((resolve, reject) => {
       const line = this.#lineOf(request.rules.runner)
-      let batch = line.waiting.get(shard)
+      // What has less time left takes none from the others.
+      const place = due === Number.POSITIVE_INFINITY ? shard : -1 - shard
+      let batch = line.waiting.get(place)
       if (batch === undefined) {
-        batch = { node, requests: [], resolves: [], rejects: [] }
-        line.waiting.set(shard, batch)
+        batch = { node, due, requests: [], resolves: [], rejects: [] }
+        line.waiting.set(place, batch)
       }
       batch.node = node
+      if (due < batch.due) batch.due = due
       batch.requests.push(request)
       batch.resolves.push(resolve)
       batch.rejects.push(reject)
       if (batch.requests.length === line.runner.most) {
-        line.waiting.delete(shard)
+        line.waiting.delete(place)
         this.#send(line, batch)
       } else if (!line.isScheduled) {
         line.isScheduled = true
@@ -78,11 +90,17 @@ export class Batches {
     for (const batch of waiting.values()) this.#send(line, batch)
   }
 
-  #send(line: Line, { node, requests, resolves, rejects }: Batch): void {
+  #send(line: Line, { node, due, requests, resolves, rejects }: Batch): void {
     line.calls++
+    const judgedAt = this.#deadline.due()
     this.#deadline
-      .call(node, (call) =>
-        promised('run', line.runner.run(requests, call)).then((answers) => checkedAnswers(answers, requests))
+      .call(
+        node,
+        (call) =>
+          promised('run', line.runner.run(requests, call)).then((answers) =>
+            checkedAnswers(answers, requests)
+          ),
+        { due: Math.min(due, judgedAt), judgedAt }
       )
       .then(
         (answers) => {

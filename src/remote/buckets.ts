@@ -7,7 +7,6 @@ import { Changes, type ChangesParts, isOfStore } from './changes.js'
 import type { Location } from './executor.js'
 import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
 import type { Decided } from './operation.js'
-import { monotonicMs } from './own-time.js'
 import type { Recovery } from './recovery.js'
 
 /** The parts that the buckets of one limiter are made of. */
@@ -133,12 +132,20 @@ export class RemoteBuckets implements AsyncBuckets {
       : this.#takeLease(leases, lease, action, cost, policies)
   }
 
-  #take(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
-    const askedAt = monotonicMs()
-    return this.#ask(action, key, { kind: 'take', cost }, policies, (verdict) => {
+  /** @param due when it is given up, if it has waited already */
+  #take(
+    action: Action,
+    key: string,
+    cost: number,
+    policies: readonly Policy[],
+    due?: number
+  ): Verdict | Promise<Verdict> {
+    const askedAt = performance.now()
+    const hear = (verdict: Verdict) => {
       this.#hear(key, cost, askedAt, verdict)
       return verdict
-    })
+    }
+    return this.#ask(action, key, { kind: 'take', cost }, policies, hear, due)
   }
 
   #takeLease(
@@ -149,7 +156,7 @@ export class RemoteBuckets implements AsyncBuckets {
     policies: readonly Policy[]
   ): Verdict | Promise<Verdict> {
     const { key } = lease
-    const askedAt = monotonicMs()
+    const askedAt = performance.now()
     const operation = { kind: 'lease', cost, wanted: cost + leases.size } as const
     const asked = this.#ask(action, key, operation, policies, (verdict) => {
       this.#hear(key, cost, askedAt, verdict)
@@ -169,7 +176,8 @@ export class RemoteBuckets implements AsyncBuckets {
     cost: number,
     policies: readonly Policy[]
   ): Promise<Verdict> {
-    const { localCounting, denyCache, locate } = this.#parts
+    const { localCounting, denyCache, locate, executor } = this.#parts
+    const due = executor.due()
     const waitedFor = (await pending) as Verdict | undefined
     // What has waited for a store that fails does not wait for it again.
     if (waitedFor?.source !== undefined && !isOfStore(waitedFor.source))
@@ -177,7 +185,7 @@ export class RemoteBuckets implements AsyncBuckets {
     return (
       this.#leases?.spend(key, cost, policies) ??
       denyCache?.find(key, cost, policies) ??
-      this.#take(action, key, cost, policies)
+      this.#take(action, key, cost, policies, due)
     )
   }
 
@@ -187,7 +195,8 @@ export class RemoteBuckets implements AsyncBuckets {
     key: string,
     operation: Decided,
     policies: readonly Policy[],
-    hear: (verdict: Verdict) => Verdict = (verdict) => verdict
+    hear: (verdict: Verdict) => Verdict = (verdict) => verdict,
+    due?: number
   ): Verdict | Promise<Verdict> {
     const { locate, executor, localCounting, denyCache } = this.#parts
     const location = locate(key)
@@ -196,7 +205,7 @@ export class RemoteBuckets implements AsyncBuckets {
     if (location.failure !== null || !breaker.admits()) return decideHere()
     if (operation.kind === 'charge') denyCache?.delete(key)
     if (operation.kind !== 'peek') this.#withdraw(key, location)
-    return executor.execute(key, location, operation, policies).then(
+    return executor.execute(key, location, operation, policies, due).then(
       (verdict) => hear(verdict!),
       (error) => {
         // An error of the user's strategy is no failure of the store.

@@ -1,7 +1,6 @@
 import type { Policy } from '../core/policy.js'
 import { areSamePolicies } from '../core/variants.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
-import { monotonicMs } from './own-time.js'
 
 /** Denials that are kept; the oldest make room. */
 const mostDenials = 10_000
@@ -36,7 +35,7 @@ export class DenyCache {
     for (let i = Out.retryAfterMs; i < verdict.out.length; i += outSize)
       waitMs = Math.max(waitMs, verdict.out[i]!)
     const until = askedAt + Math.min(waitMs - 1, this.#longestMs)
-    this.#denials.set(key, { verdict, cost, until, heardAt: monotonicMs() })
+    this.#denials.set(key, { verdict, cost, until, heardAt: performance.now() })
     if (this.#denials.size > mostDenials) this.#denials.delete(this.#denials.keys().next().value!)
   }
 
@@ -44,7 +43,7 @@ export class DenyCache {
   find(key: string, cost: number, policies: readonly Policy[]): Verdict | undefined {
     const denial = this.#denials.get(key)
     if (denial === undefined) return undefined
-    const now = monotonicMs()
+    const now = performance.now()
     if (now >= denial.until) {
       this.#denials.delete(key)
       return undefined

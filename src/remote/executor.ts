@@ -14,7 +14,10 @@ export interface Location {
 
 /** How the operations of one limiter are carried out. */
 export interface Executor {
+  /** Until when what is asked for now has time, in loop time. */
+  due(): number
   /**
+   * @param due the same for what has waited already; if left out, it has all the time there is
    * @returns the verdict on what is decided; for other operations what it resolves with means nothing
    * @throws HeadgateError `HEADGATE_STORE_FAILED`
    */
@@ -22,6 +25,7 @@ export interface Executor {
     key: string,
     location: Location,
     operation: Operation,
-    policies: readonly Policy[]
+    policies: readonly Policy[],
+    due?: number
   ): Promise<Verdict | undefined>
 }

@@ -1,7 +1,7 @@
 import type { Policy } from '../core/policy.js'
 import { areSamePolicies } from '../core/variants.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
-import { clearInterval, monotonicMs, setInterval } from './own-time.js'
+import { clearInterval, setInterval } from './own-time.js'
 
 /**
  * How long a lease is spent, ms: then the store is asked again, in the call that returns what is left, and tells whether
@@ -70,7 +70,7 @@ export class Leases {
     const lease = this.#leases.get(key)
     if (lease === undefined || lease.verdict === null || lease.units < cost) return undefined
     if (!areSamePolicies(lease.verdict.policies, policies)) return undefined
-    const now = monotonicMs()
+    const now = performance.now()
     if (now >= lease.until) return undefined
     lease.units -= cost
     lease.usedAt = now
@@ -94,13 +94,13 @@ export class Leases {
   /** How many units of a key may be spent here under these policies. */
   held(key: string, policies: readonly Policy[]): number {
     const lease = this.#leases.get(key)
-    if (lease === undefined || lease.verdict === null || monotonicMs() >= lease.until) return 0
+    if (lease === undefined || lease.verdict === null || performance.now() >= lease.until) return 0
     return areSamePolicies(lease.verdict.policies, policies) ? lease.units : 0
   }
 
   /** Notes that a key is asked for. If it was a moment ago, too, it is worth a lease: gives what is known of it. */
   hot(key: string): Lease | undefined {
-    const now = monotonicMs()
+    const now = performance.now()
     const known = this.#leases.get(key)
     if (known !== undefined) known.usedAt = now
     else if (this.#leases.size < mostLeases) {
@@ -138,7 +138,7 @@ export class Leases {
       firstMs = Math.min(firstMs, verdict.out[i]!)
       lastMs = Math.max(lastMs, verdict.out[i]!)
     }
-    const now = monotonicMs()
+    const now = performance.now()
     // The store's clock omits a fraction of a millisecond.
     lease.until = askedAt + Math.min(firstMs - 1, longestMs)
     lease.worthUntil = now + lastMs
@@ -190,7 +190,7 @@ export class Leases {
   }
 
   #sweep(): void {
-    const idleSince = monotonicMs() - idleMs
+    const idleSince = performance.now() - idleMs
     for (const [key, lease] of this.#leases)
       if (lease.pending === null && lease.usedAt < idleSince) this.end(key)
     if (this.#leases.size > 0 || this.#timer === null) return
@@ -209,7 +209,7 @@ export class Leases {
 function takeOut(lease: Lease): Units | undefined {
   const { units: count, chargedAt, verdict, worthUntil } = lease
   lease.units = 0
-  if (count === 0 || verdict === null || monotonicMs() >= worthUntil) return undefined
+  if (count === 0 || verdict === null || performance.now() >= worthUntil) return undefined
   return { count, chargedAt, policies: verdict.policies }
 }
 

@@ -11,6 +11,14 @@ import type { Operation } from './operation.js'
 /** Rules of computed limits that are kept; more are made anew. */
 const mostRules = 1000
 
+/** One operation that is asked for. */
+interface Asked {
+  readonly key: string
+  readonly operation: Operation
+  readonly policies: readonly Policy[]
+  readonly due: number | undefined
+}
+
 /** Has a backend run the operations of one limiter, together with others of the same turn. */
 export class OperationExecutor implements Executor {
   readonly #batches: Batches
@@ -31,30 +39,34 @@ export class OperationExecutor implements Executor {
     this.#ownRules = openedRules(backend.rulesFor(policies, null))
   }
 
+  due(): number {
+    return this.#deadline.due()
+  }
+
   execute(
     key: string,
     location: Location,
     operation: Operation,
-    policies: readonly Policy[]
+    policies: readonly Policy[],
+    due?: number
   ): Promise<Verdict | undefined> {
-    return this.#run(this.#batches, this.#deadline, key, location, operation, policies)
+    return this.#run(this.#batches, this.#deadline, location, { key, operation, policies, due })
   }
 
   /** The same operations by the same rules, in batches of their own. */
   through(batches: Batches, deadline: Deadline): Executor {
     return {
-      execute: (key, location, operation, policies) =>
-        this.#run(batches, deadline, key, location, operation, policies)
+      due: () => deadline.due(),
+      execute: (key, location, operation, policies, due) =>
+        this.#run(batches, deadline, location, { key, operation, policies, due })
     }
   }
 
   #run(
     batches: Batches,
     deadline: Deadline,
-    key: string,
     location: Location,
-    operation: Operation,
-    policies: readonly Policy[]
+    { key, operation, policies, due }: Asked
   ): Promise<Verdict | undefined> {
     let rules: Rules
     try {
@@ -62,7 +74,7 @@ export class OperationExecutor implements Executor {
     } catch (error) {
       return Promise.reject(deadline.count(location.node, error))
     }
-    return batches.add(location, { key, operation, rules })
+    return batches.add(location, { key, operation, rules }, due)
   }
 
   #rulesFor(operation: Operation, policies: readonly Policy[]): Rules {

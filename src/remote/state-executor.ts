@@ -42,13 +42,18 @@ export class StateExecutor implements Executor {
     this.#state = new KeyState(terms)
   }
 
+  due(): number {
+    return this.#deadline.due()
+  }
+
   execute(
     key: string,
     { node }: Location,
     operation: Operation,
-    policies: readonly Policy[]
+    policies: readonly Policy[],
+    due = this.due()
   ): Promise<Verdict | undefined> {
-    const asked = new Asked(node, operation, policies, this.#deadline, this.#deadline.due())
+    const asked = new Asked(node, operation, policies, this.#deadline, due)
     let queue = this.#queues.get(key)
     if (queue === undefined) {
       queue = new KeyQueue(key, this.#deadline)

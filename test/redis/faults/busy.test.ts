@@ -120,3 +120,22 @@ describe.skipIf(servers === null).each(['ioredis 6', 'node-redis 6'])('a busy ev
     expect(turns).toBeLessThan(30)
   })
 })
+
+describe('a lease that does not come', () => {
+  it('costs those who wait for it no more than one deadline', async () => {
+    let calls = 0
+    const late = async (words: readonly string[]) => {
+      if (words[0] === 'INFO') return ''
+      calls++
+      if (calls <= 1) return [1, Date.now(), 1, 1000, 0, 1000]
+      // The lease comes in the end with nothing to spare; what is asked after it never does.
+      if (calls > 2) return new Promise(() => {})
+      return new Promise((resolve) => setTimeout(() => resolve([1, Date.now(), 1, 1000, 0, 1000]), 80))
+    }
+    const { limiter, ask } = limiterOn(late, {}, { lease: 50 })
+    await limiter.consume('key')
+    const answers = await Promise.all([ask(), ask(), ask()])
+    expect(answers.map(({ source }) => source)).toEqual(['store', 'local', 'local'])
+    for (const { ms } of answers) expect(ms).toBeLessThan(150)
+  })
+})
