@@ -1,4 +1,5 @@
 import { HeadgateError } from './errors.js'
+import { checkGrowth } from './growth-probe.js'
 import type { Policy } from './policy.js'
 import { type Answer, isSame, margin, ProbedStrategy, textOf } from './probed-strategy.js'
 import { Out } from './verdict.js'
@@ -68,6 +69,7 @@ class Walk {
   #step(cost: number): void {
     const state = this.#state
     const before = this.#probed.ask(state, this.#now, cost)
+    checkGrowth(this.#probed, state, this.#now, cost)
     if (this.#probed.policy.strategy.take !== undefined) this.#compareTake(cost, before)
     if (!before.allowed) {
       this.#checkWait(cost, before)

@@ -173,11 +173,36 @@ const breaches: readonly (readonly [string, Partial<Strategy>, string])[] = [
   ['refunds too much', { refund: (state, at) => void state.fill(0, at, at + 2) }, 'a refund of'],
   ['takes more by a refund', { refund: (state, at) => set(state, at + 1, state[at + 1]! + 1) }, ''],
   ['does not cover', { cover: () => {} }, '`cover`'],
+  ['grows past its slots', { growth: { needs: () => 9, thin: () => {} } }, '`growth.needs` returned 9'],
+  ['reads what it does not need', { growth: { needs: () => 1, thin: () => {} } }, ''],
+  [
+    'cannot be thinned',
+    { slots: () => 4, growth: { needs: (state, at) => (state[at] === 0 ? 2 : 4), thin: () => {} } },
+    'after `growth.thin` to 2 slots a bucket needed 4'
+  ],
+  [
+    'forgets when it is thinned',
+    {
+      slots: () => 4,
+      growth: {
+        needs: (state, at) => (state[at] === 0 ? 2 : 4),
+        thin: (state, at) => void state.fill(0, at, at + 2)
+      }
+    },
+    'laxer'
+  ],
   ['has no capacity', { capacity: () => Number.NaN }, 'capacity'],
   ['has a delay that is none', { shapes: true }, '`out[3]`']
 ]
 
 describe('a strategy that', () => {
+  it('says half of how it grows is refused by the name of the part', () => {
+    for (const growth of [{}, { needs: () => 2 }, null, 5])
+      expect(() => defineStrategy({ ...good, name: 'half', growth } as never)).toThrow(
+        naming('HEADGATE_BAD_OPTION', 'growth')
+      )
+  })
+
   it.each(breaches)('%s is refused where a limiter is made, with the rule', (what, parts, rule) => {
     const strategy = { ...good, name: what, ...parts }
     const refused = naming('HEADGATE_BAD_STRATEGY', `'${what}'`, rule)

@@ -150,7 +150,7 @@ export function smallerSize(size: number): number {
 
 /** Keeps every second run, with the units of the one before it, until a ring of this size has an entry to spare. */
 export function thin(state: Float64Array, at: number, size: number): void {
-  for (let runs = state[at + Field.runs]!; runs + 2 > size; runs = state[at + Field.runs]!) {
+  for (let runs = state[at + Field.runs]!; runs > 1 && runs + 2 > size; runs = state[at + Field.runs]!) {
     for (let run = 1; 2 * run <= runs + 1; run++)
       state[indexOf(state, at, run)] = state[indexOf(state, at, Math.min(2 * run, runs))]!
     state[at + Field.runs] = Math.ceil(runs / 2)
