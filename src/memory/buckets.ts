@@ -35,7 +35,7 @@ export class MemoryBuckets implements Buckets, Keeper {
   /** The time of the last decision before all was forgotten: what was charged earlier is not given back. */
   #clearedAt = Number.NEGATIVE_INFINITY
 
-  /** @param maxBytes what it may take where `maxKeys` is left out; 256 MiB by default */
+  /** @param maxBytes what it may take, beside the overflow: by default 256 MiB, or as much as `maxKeys` takes if given */
   constructor(policies: readonly Policy[], maxKeys: number | undefined, maxBytes?: number) {
     this.#bucket = new Bucket(policies)
     try {

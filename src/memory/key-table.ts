@@ -47,12 +47,12 @@ export class KeyTable {
 
   /**
    * @param askedKeys the most keys, or undefined for the default bound on keys and bytes
-   * @param maxBytes that bound on bytes
+   * @param maxBytes the bound on bytes: by default 256 MiB, or none where keys were asked for
    */
-  constructor(bucket: Bucket, askedKeys: number | undefined, maxBytes = defaultMaxBytes) {
+  constructor(bucket: Bucket, askedKeys: number | undefined, maxBytes?: number) {
     this.#bucket = bucket
     this.#askedKeys = askedKeys
-    this.#maxBytes = askedKeys === undefined ? maxBytes : Number.POSITIVE_INFINITY
+    this.#maxBytes = maxBytes ?? (askedKeys === undefined ? defaultMaxBytes : Number.POSITIVE_INFINITY)
     this.growing = canGrow(bucket.tiers) ? new Growing(bucket, () => this.#bytesToGrow) : null
     this.#lull = new Lull(bucket)
     this.#isSpent = this.#found((cells, base) => isSpent(bucket, cells, base))
@@ -105,7 +105,9 @@ export class KeyTable {
   /** How many keys the overflow is to be made for, whose cells have all the slots that a key may use. */
   get overflowKeys(): number {
     const { slots } = this.#bucket
-    return this.growing === null ? this.maxKeys : Math.min(this.maxKeys, fittingKeys(slots, defaultMaxBytes))
+    return this.growing === null
+      ? this.maxKeys
+      : fittingKeys(slots, this.maxKeys, Math.min(this.#maxBytes, defaultMaxBytes))
   }
 
   /** Forgets all keys, and gives their memory back. */
@@ -180,7 +182,8 @@ export class KeyTable {
 
   /** The bytes that what grows may take. */
   get #bytesToGrow(): number {
-    return this.#maxBytes - Math.max(this.table.bytes, this.#maxBytes * tableShare)
+    const most = this.#maxBytes
+    return most === Number.POSITIVE_INFINITY ? most : most - Math.max(this.table.bytes, most * tableShare)
   }
 
   get #entrySlots(): number {
@@ -210,10 +213,11 @@ export class KeyTable {
   }
 
   #boundOf(slots: number): number {
-    return this.#askedKeys ?? fittingKeys(slots, this.#maxBytes)
+    const asked = this.#askedKeys ?? defaultMaxKeys
+    return this.#maxBytes === Number.POSITIVE_INFINITY ? asked : fittingKeys(slots, asked, this.#maxBytes)
   }
 }
 
-function fittingKeys(slots: number, maxBytes: number): number {
-  return Math.max(1, Math.min(defaultMaxKeys, Math.floor(maxBytes / bytesPerKey(slots))))
+function fittingKeys(slots: number, most: number, maxBytes: number): number {
+  return Math.max(1, Math.min(most, Math.floor(maxBytes / bytesPerKey(slots))))
 }

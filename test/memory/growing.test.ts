@@ -166,6 +166,30 @@ describe('keys that take as much room as they need', () => {
     expect(held() - before).toBeLessThan(3 * maxBytes)
   })
 
+  it('are bounded by bytes beside their number where both are given', () => {
+    const policy = logOf(1000, 60_000)
+    const maxBytes = 2 ** 20
+    const bucket = new Bucket([policy])
+    const keys = new KeyTable(bucket, 100_000, maxBytes)
+    for (let request = 0; request < 300; request++)
+      for (let key = 0; key < 1000; key++) {
+        bucket.setTime(T + request)
+        const found = keys.find(`${key}`)
+        const base = found < 0 ? keys.admit() : found
+        if (base < 0) continue
+        keys.growing!.openWide(keys.cells, base)
+        bucket.decide(take, 1, 0, null)
+      }
+    expect(keys.table.used).toBe(1000)
+    expect(keys.table.bytes + keys.growing!.bytes).toBeLessThanOrEqual(maxBytes + 2 ** 18)
+    bucket.setTime(T + 400)
+    for (let key = 0; key < 1000; key++) {
+      keys.growing!.openWide(keys.cells, keys.find(`${key}`))
+      bucket.decide(peek, 1, 0, null)
+      expect(bucket.verdict.out[0]).toBe(700)
+    }
+  })
+
   it('keep what they owe when all of the table is taken, and the overflow judges the others', () => {
     const store = memoryStore({ maxKeys: 50 })
     const limiter = limiterOf({ strategy: 'sliding-log', limit: 100, window: 60_000 }, { store })
