@@ -1,3 +1,4 @@
+import { HeadgateError } from '../core/errors.js'
 import { LowestLimits } from '../core/lowest-limits.js'
 import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
@@ -72,6 +73,8 @@ export class OperationExecutor implements Executor {
     try {
       rules = this.#rulesFor(operation, policies)
     } catch (error) {
+      // A limit that the backend cannot hold is the fault of the limit function, as one that is none.
+      if (error instanceof HeadgateError && error.code === 'HEADGATE_BAD_LIMIT') throw error
       return Promise.reject(deadline.count(location.node, error))
     }
     return batches.add(location, { key, operation, rules }, due)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createLimiter, memoryStore } from '../../src/index.js'
+import { buildLimiter } from '../../src/limiter/options.js'
 import type { RedisStoreOptions } from '../../src/redis/options.js'
 import { redisStoreOn } from '../../src/redis/store.js'
 import { limiterIn, takeUnder } from '../store-suite/clocked-store.js'
@@ -107,5 +108,18 @@ describe.skipIf(servers === null)('a sliding log in Redis', () => {
     expect(of(30_000)).not.toThrow()
     expect(of(100_000)).toThrow(naming('HEADGATE_BAD_OPTION', '`limit`', "'sliding-log'", "'gcra'"))
     expect(of(1e12)).toThrow(naming('HEADGATE_BAD_OPTION', '`limit`', "'sliding-log'"))
+  })
+
+  it('is refused so under a limit that is computed, and the store goes on for others', async () => {
+    const store = storeOn(null)
+    const limiter = buildLimiter({ strategy: 'sliding-log', limit: 1, window: '1h', store }, memoryStore)
+    for (let i = 0; i < 10; i++)
+      await expect((async () => limiter.take('key', 1, limiter.withLimits([100_000])))()).rejects.toThrow(
+        naming('HEADGATE_BAD_LIMIT', '100000', "'sliding-log'")
+      )
+    expect(await limiter.take('key', 1, limiter.withLimits([10]))).toMatchObject({
+      isAllowed: true,
+      source: 'store'
+    })
   })
 })
