@@ -3,9 +3,8 @@ import type { Policy } from '../core/policy.js'
 import type { Tier } from '../core/tier.js'
 import { Extents, Level } from './extents.js'
 
-/** Slots that a tier that grows has in an entry, at the least; and up to how many it has all of them there. */
+/** Slots that a tier that grows has in an entry at the least. */
 const fewestSlots = 8
-const allSlots = 16
 
 /**
  * The numbers of a limiter's keys where their strategies grow. An entry of the table has a few for each tier, and before
@@ -209,8 +208,7 @@ export class Growing {
 function inlineOf({ policy, slots }: Tier): number {
   const { growth } = policy.strategy
   if (growth === undefined) return slots
-  const least = Math.max(fewestSlots, growth.needs(new Float64Array(slots), 0, policy))
-  return slots <= allSlots ? Math.max(least, slots) : least
+  return Math.max(fewestSlots, growth.needs(new Float64Array(slots), 0, policy))
 }
 
 /** True for tiers of which some grow, and no other needs more slots for another limit. */
