@@ -45,7 +45,7 @@ export class Eviction {
 /** How a server chooses what it evicts; null if it evicts nothing. */
 async function policyOf(server: SendToServer): Promise<string | null> {
   const info = String(await server(['INFO', 'memory']))
-  const valueOf = (name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
-  const policy = valueOf('maxmemory_policy') ?? 'noeviction'
-  return Number(valueOf('maxmemory') ?? 0) === 0 || policy === 'noeviction' ? null : policy
+  const settingOf = (name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
+  const policy = settingOf('maxmemory_policy') ?? 'noeviction'
+  return Number(settingOf('maxmemory') ?? 0) === 0 || policy === 'noeviction' ? null : policy
 }
