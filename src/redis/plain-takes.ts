@@ -84,6 +84,8 @@ ${tiers.map(readingOf).join('')}${tiers.map(checkOf).join('')}
     local isAllowed = ${areAllowed}
     ${isRareDenied ? 'if not isAllowed then break end\n' : ''}
     if isAllowed then
+      -- If as much is owed after the charge, the key expires when it is to: a window that is open stays so.
+      local owed = ${highest(tiers.map(({ n }) => `reset${n}`))}
 ${tiers.map(chargeOf).join('')}${saving(plain, format)}
     end
     reply[size + 1] = isAllowed and 1 or 0
@@ -121,21 +123,31 @@ function chargeOf({ at, n }: PlainTier): string {
 `
 }
 
-function saving({ tiers, size, lowest }: Plain, format: string): string {
-  const lows = tiers.filter(({ low }) => low !== null)
-  const owed = [
-    ...tiers.map(({ n }) => `reset${n}`),
-    ...lows.map(({ n }) => `low${n}`),
-    // Others may know of a lower limit.
-    ...(lowest === null ? [] : ["redis.call('PTTL', key)"])
-  ]
+function saving(plain: Plain, format: string): string {
+  const { tiers, size, lowest } = plain
   const numbers = Array.from({ length: size }, (_, i) => `s[${i + 1}]`).join(', ')
-  const lowChecks = lows.map(
+  const packed = `struct.pack(${format}, ${numbers})`
+  const set = `redis.call('SET', key, ${packed}, 'PX', min(lifeMs + extraMs, longestLifeMs))`
+  const resets = tiers.map(({ n }) => `reset${n}`)
+  if (lowest === null)
+    return `      local lifeMs = ${highest(resets)}
+      if text and lifeMs == owed then
+        redis.call('SETRANGE', key, 0, ${packed})
+      else
+        ${set}
+      end`
+  const lows = tiers.filter(({ low }) => low !== null)
+  const checks = lows.map(
     ({ n, at }) => `      local _, _, _, low${n} = lowCheck${n}(s, ${at}, lowRule${n}, time${n}, 1)\n`
   )
-  const lifeMs = owed.length === 1 ? owed[0]! : `max(${owed.join(', ')})`
-  return `${lowChecks.join('')}      local lifeMs = min(${lifeMs} + extraMs, longestLifeMs)
-      redis.call('SET', key, struct.pack(${format}, ${numbers}), 'PX', lifeMs)`
+  // Others may know of a lower limit.
+  const owed = [...resets, ...lows.map(({ n }) => `low${n}`), "redis.call('PTTL', key)"]
+  return `${checks.join('')}      local lifeMs = ${highest(owed)}
+      ${set}`
+}
+
+function highest(values: readonly string[]): string {
+  return values.length === 1 ? values[0]! : `max(${values.join(', ')})`
 }
 
 /** Numbers that may be too large for an integer of the reply are put right. */
