@@ -1,3 +1,6 @@
+/** A ticket that has expired since the beginning of time. */
+export const spentTicket = '0'
+
 /** A client, as the store uses it. */
 export interface Connection {
   readonly isCluster: boolean

@@ -1,3 +1,5 @@
+import { spentTicket } from './connection.js'
+
 /** What is relied on of the commands of ioredis 5 and 6: they are public, and made anew into what is written each time. */
 interface Command {
   args: unknown[]
@@ -18,9 +20,6 @@ interface Socket {
 type Make = (words: string[], ticketAt: number, keyPrefix: unknown) => Command
 
 const makers = new WeakMap<object, Make>()
-
-/** A ticket that has expired since the beginning of time. */
-export const spentTicket = '0'
 
 /**
  * How to make commands that are carried out once at the most. ioredis sends a command again when its connection was lost,

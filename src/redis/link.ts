@@ -4,36 +4,13 @@ import { reasonOf } from '../remote/failure.js'
 import type { Connection } from './connection.js'
 import { Eviction } from './eviction.js'
 import { absence, failure, isUnderstood, lacksScript } from './failure.js'
-import { spentTicket } from './ioredis-command.js'
 import { LostScripts } from './lost-scripts.js'
 import type { Script } from './script.js'
+import { Sending } from './sending.js'
 import { Unanswered } from './unanswered.js'
-
-/** One script call on its way. */
-class Sending {
-  /** The command that was sent last: clients read its ticket when they write it. */
-  words: string[] = []
-  wasSent = false
-  isOver = false
-  /** True while it brings a lost script back, and others wait for that. */
-  isLoading = false
-  resends = 0
-
-  constructor(
-    readonly call: Call,
-    readonly script: Script,
-    readonly keys: readonly string[],
-    readonly args: readonly string[],
-    readonly resolve: (reply: readonly unknown[]) => void,
-    readonly reject: (error: Error) => void
-  ) {}
-}
 
 /** How often a call that the server has not carried out is sent again: for a lost script, and for a ticket. */
 const mostResends = 3
-
-/** The words of a script call before its keys. */
-const headWords = 3
 
 /**
  * Calls scripts through a client. What is given up is never carried out later: each call carries a ticket, which names
@@ -121,11 +98,9 @@ export class Link {
   }
 
   #evaluate(sending: Sending, command: 'EVALSHA' | 'EVAL', name: string): void {
-    const { call, script, keys, args } = sending
-    const ticket = String(this.#clock === null ? call.expiresAt : this.#clock())
-    const words = [command, name, String(keys.length), ...keys, ticket, ...args]
-    sending.words = words
-    this.#sent(words, keys).then(
+    const { call, script } = sending
+    sending.write(command, name, String(this.#clock === null ? call.expiresAt : this.#clock()))
+    this.#sent(sending).then(
       (reply) => {
         this.#unanswered.settle(sending)
         if (sending.isOver) return
@@ -156,9 +131,9 @@ export class Link {
     return true
   }
 
-  #sent(words: string[], keys: readonly string[]): Promise<unknown> {
+  #sent({ words, keys, ticketAt }: Sending): Promise<unknown> {
     try {
-      return this.connection.sendCall(words, keys[0]!, headWords + keys.length)
+      return this.connection.sendCall(words, keys[0]!, ticketAt)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -192,7 +167,7 @@ export class Link {
       this.#end(sending)
       sending.resolve(reply)
       this.#eviction.look()
-    } else if (isSpent(sending)) this.#fail(sending, failure(new Error('the connection was lost')))
+    } else if (sending.isSpent) this.#fail(sending, failure(new Error('the connection was lost')))
     else if (sending.resends++ < mostResends) this.#send(sending)
     else this.#fail(sending, failure(new Error('the ticket has expired')))
   }
@@ -206,12 +181,6 @@ export class Link {
     sending.isOver = true
     this.#sendings.delete(sending)
     this.#release(sending)
-    const { words, keys } = sending
-    if (words.length > 0) words[headWords + keys.length] = spentTicket
+    sending.spend()
   }
-}
-
-/** True if the client has spent the ticket itself, as it did not know what had become of the call. */
-function isSpent({ words, keys }: Sending): boolean {
-  return words[headWords + keys.length] === spentTicket
 }
