@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createLimiter, memoryStore } from '../../src/index.js'
+import { createLimiter, type Limiter, memoryStore } from '../../src/index.js'
 import { buildLimiter, type LimiterOptions } from '../../src/limiter/options.js'
 import { keyOf } from '../../src/redis/keys.js'
 import { redisStoreOn } from '../../src/redis/store.js'
@@ -25,8 +25,9 @@ function counted(policy: object) {
   const { client, calls } = captured(() => ({ command }))
   const prefix = freshPrefix()
   const store = redisStoreOn(client, { prefix, deadline: '10s' }, () => time.now)
-  const limiter = buildLimiter({ ...policy, store } as LimiterOptions, () => store as never)
-  const memory = createLimiter({ ...policy, store: memoryStore(), now: () => time.now } as LimiterOptions)
+  const limiter = buildLimiter({ ...policy, store } as unknown as LimiterOptions, () => store as never)
+  const settings = { ...policy, store: memoryStore(), now: () => time.now } as unknown as LimiterOptions
+  const memory = createLimiter(settings) as Limiter
   const nameOf = () => calls.at(-1)!.keys[0]!.split('}')[1]!
   return { time, calls, prefix, limiter, memory, keyInRedis: (key: string) => keyOf(prefix, key) + nameOf() }
 }
@@ -128,7 +129,11 @@ describe.skipIf(servers === null)('scripts', () => {
   })
 
   it.each([1, 2, 8, 9, 20])('decide by %d tiers', async (count) => {
-    const limits = Array.from({ length: count }, (_, i) => ({ name: `t${i}`, limit: 3 + i, window: hour * (1 + i) }))
+    const limits = Array.from({ length: count }, (_, i) => ({
+      name: `t${i}`,
+      limit: 3 + i,
+      window: hour * (1 + i)
+    }))
     const { limiter } = counted({ limits })
     const decisions = await Promise.all(['a', 'a', 'b', 'a', 'a'].map((key) => limiter.consume(key)))
     expect(decisions.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
@@ -140,14 +145,17 @@ describe.skipIf(servers === null)('scripts', () => {
     ])
   })
 
-  it.each(['fixed-window', 'sliding-log'])('answer exactly near the largest numbers: %s', async (strategy) => {
-    const limit = strategy === 'fixed-window' ? Number.MAX_SAFE_INTEGER : 2 ** 40
-    const { limiter, memory } = counted({ strategy, limit, window: 1000 })
-    for (const cost of [1, 2, limit - 4, 1, 1]) {
-      const decision = await limiter.consume('a', cost)
-      expect(stripped(decision)).toEqual(stripped(memory.consume('a', cost)))
+  it.each(['fixed-window', 'sliding-log'])(
+    'answer exactly near the largest numbers: %s',
+    async (strategy) => {
+      const limit = strategy === 'fixed-window' ? Number.MAX_SAFE_INTEGER : 2 ** 40
+      const { limiter, memory } = counted({ strategy, limit, window: 1000 })
+      for (const cost of [1, 2, limit - 4, 1, 1]) {
+        const decision = await limiter.consume('a', cost)
+        expect(stripped(decision)).toEqual(stripped(memory.consume('a', cost)))
+      }
     }
-  })
+  )
 })
 
 function stripped({ tiers: _, ...decision }: { readonly tiers?: unknown }): object {
