@@ -1,5 +1,5 @@
 import { HeadgateError } from '../core/errors.js'
-import type { Connection, SendToServer } from './connection.js'
+import type { Connection, SendToServer } from './clients/connection.js'
 import { absence } from './failure.js'
 import { slotOf } from './slot.js'
 

@@ -1,6 +1,6 @@
 import { HeadgateError } from '../core/errors.js'
 import { reasonOf } from '../remote/failure.js'
-import type { Script } from './script.js'
+import type { Script } from './scripts/script.js'
 
 /** What servers answer that have not done what they were asked, by the first word of their error. */
 const meanings: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import type { RedisClient } from './client.js'
+import type { RedisClient } from './clients/client.js'
 import type { RedisStoreOptions } from './options.js'
 import { type RedisStore, redisStoreOn } from './store.js'
 
@@ -17,6 +17,6 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 export { HeadgateError } from '../core/errors.js'
 export type { OnStoreError } from '../core/verdict.js'
 export type { StoreState } from '../remote/options.js'
-export type { IoredisLike, NodeRedisLike, RedisClient, SendCommand } from './client.js'
+export type { IoredisLike, NodeRedisLike, RedisClient, SendCommand } from './clients/client.js'
 export type { RedisStoreOptions } from './options.js'
 export type { RedisStore } from './store.js'

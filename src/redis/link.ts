@@ -1,11 +1,11 @@
 import { shown } from '../core/options.js'
 import type { Call } from '../remote/backend.js'
 import { reasonOf } from '../remote/failure.js'
-import type { Connection } from './connection.js'
+import type { Connection } from './clients/connection.js'
 import { Eviction } from './eviction.js'
 import { absence, failure, isUnderstood, lacksScript } from './failure.js'
 import { LostScripts } from './lost-scripts.js'
-import type { Script } from './script.js'
+import type { Script } from './scripts/script.js'
 import { Sending } from './sending.js'
 import { Unanswered } from './unanswered.js'
 

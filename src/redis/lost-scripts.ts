@@ -1,4 +1,4 @@
-import type { Script } from './script.js'
+import type { Script } from './scripts/script.js'
 
 /** Scripts that nodes have lost and that are on their way to them, with what waits for them to be there. */
 export class LostScripts {

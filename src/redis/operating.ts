@@ -1,10 +1,10 @@
 import type { Policy } from '../core/policy.js'
 import type { LimiterTerms, Operating, Runner } from '../remote/backend.js'
-import { ownScript, sharedScript } from './decision-script.js'
-import { checkLimits, type Layout, layoutOf } from './layout.js'
-import { type RedisRules, ruleArguments } from './rules.js'
-import type { Script, TimeSource } from './script.js'
-import { StrategyNames } from './strategy-names.js'
+import { ownScript, sharedScript } from './scripts/decision-script.js'
+import { checkLimits, type Layout, layoutOf } from './scripts/layout.js'
+import { type RedisRules, ruleArguments } from './scripts/rules.js'
+import type { Script, TimeSource } from './scripts/script.js'
+import { StrategyNames } from './scripts/strategy-names.js'
 
 /** Scripts that one limiter may have: servers keep them for long. With computed limits, all others share one. */
 const mostScripts = 16

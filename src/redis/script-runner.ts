@@ -4,10 +4,10 @@ import { isDecided, type Operation } from '../remote/operation.js'
 import { faultOf } from './failure.js'
 import { keyOf } from './keys.js'
 import type { Link } from './link.js'
-import { argument } from './lua-words.js'
-import { ReplyReader } from './reply.js'
-import type { RedisRules } from './rules.js'
-import type { Script } from './script.js'
+import { argument } from './scripts/lua-words.js'
+import { ReplyReader } from './scripts/reply.js'
+import type { RedisRules } from './scripts/rules.js'
+import type { Script } from './scripts/script.js'
 
 /** Operations that rules of Redis go by. */
 export interface RedisRequest extends Request {

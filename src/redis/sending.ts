@@ -1,6 +1,6 @@
 import type { Call } from '../remote/backend.js'
-import { spentTicket } from './connection.js'
-import type { Script } from './script.js'
+import { spentTicket } from './clients/connection.js'
+import type { Script } from './scripts/script.js'
 
 /** The words of a script call before its keys. */
 const headWords = 3

@@ -1,6 +1,6 @@
 import { type RemoteStore, remoteStore } from '../remote/store.js'
 import { RedisBackend } from './backend.js'
-import type { RedisClient } from './client.js'
+import type { RedisClient } from './clients/client.js'
 import { type RedisStoreOptions, readOptions } from './options.js'
 
 /** A store in Redis or Valkey. */

@@ -2,7 +2,7 @@ import type { Call, Change, Swapped, Swapping } from '../remote/backend.js'
 import { keyOf } from './keys.js'
 import type { Link } from './link.js'
 import swapLua from './lua/swap.lua'
-import { longestLifeMs, type Script, scriptOf, type TimeSource } from './script.js'
+import { longestLifeMs, type Script, scriptOf, type TimeSource } from './scripts/script.js'
 
 /** Compares and swaps the keys of one limiter, for strategies that have no Lua. */
 export class RedisSwapping implements Swapping {

@@ -1,5 +1,5 @@
 import { HeadgateError } from '../core/errors.js'
-import { monotonicMs } from '../remote/own-time.js'
+import { monotonicMs } from '../remote/time/own-time.js'
 
 /** Calls that a node may owe an answer to after they were given up: each takes some room in the client. */
 const mostOwed = 256

@@ -2,10 +2,10 @@ import { HeadgateError } from '../core/errors.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Request, Runner } from './backend.js'
 import { checkedAnswers, promised } from './contract.js'
-import type { Deadline } from './deadline.js'
 import type { Location } from './executor.js'
 import type { Node } from './nodes.js'
-import { setImmediate } from './own-time.js'
+import type { Deadline } from './time/deadline.js'
+import { setImmediate } from './time/own-time.js'
 
 interface Batch {
   /** Where the shard is, as it was found last. */

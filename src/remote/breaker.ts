@@ -1,4 +1,4 @@
-import { monotonicMs } from './own-time.js'
+import { monotonicMs } from './time/own-time.js'
 
 /** When a node counts as failing, and how often it is asked whether it still does. */
 export interface BreakerSettings {

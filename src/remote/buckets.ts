@@ -7,7 +7,7 @@ import { Changes, type ChangesParts, isOfStore } from './changes.js'
 import type { Location } from './executor.js'
 import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
 import type { Decided } from './operation.js'
-import type { Recovery } from './recovery.js'
+import type { Recovery } from './outage/recovery.js'
 
 /** The parts that the buckets of one limiter are made of. */
 export interface RemoteBucketsParts extends ChangesParts {

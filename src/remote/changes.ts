@@ -4,12 +4,12 @@ import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { DenyCache } from './deny-cache.js'
 import type { Executor, Location } from './executor.js'
-import type { KnownBlocks } from './known-blocks.js'
-import type { LateRefunds } from './late-refunds.js'
 import type { Units } from './leases.js'
-import type { LocalCounting } from './local-counting.js'
 import type { Changed } from './operation.js'
-import { monotonicMs } from './own-time.js'
+import type { KnownBlocks } from './outage/known-blocks.js'
+import type { LateRefunds } from './outage/late-refunds.js'
+import type { LocalCounting } from './outage/local-counting.js'
+import { monotonicMs } from './time/own-time.js'
 
 /** The parts that changes of keys are made of. */
 export interface ChangesParts {

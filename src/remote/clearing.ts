@@ -1,7 +1,7 @@
 import { HeadgateError } from '../core/errors.js'
 import type { Backend } from './backend.js'
 import { failureOf } from './failure.js'
-import { clearTimeout, setTimeout } from './own-time.js'
+import { clearTimeout, setTimeout } from './time/own-time.js'
 
 /**
  * Has a backend forget all keys of a limiter, or of all limiters for null, step by step.

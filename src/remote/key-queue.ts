@@ -1,10 +1,10 @@
 import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
-import type { Deadline } from './deadline.js'
 import type { Outcome } from './key-state.js'
-import type { Waiting } from './loop-time.js'
 import type { Node } from './nodes.js'
 import type { Operation } from './operation.js'
+import type { Deadline } from './time/deadline.js'
+import type { Waiting } from './time/loop-time.js'
 
 /** One operation on a key, from when it is asked for until it is answered. */
 export class Asked implements Waiting {

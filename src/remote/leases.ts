@@ -1,7 +1,7 @@
 import type { Policy } from '../core/policy.js'
 import { areSamePolicies } from '../core/variants.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
-import { clearInterval, setInterval } from './own-time.js'
+import { clearInterval, setInterval } from './time/own-time.js'
 
 /**
  * How long a lease is spent, ms: then the store is asked again, in the call that returns what is left, and tells whether

@@ -5,8 +5,8 @@ import { Breaker, type BreakerSettings } from './breaker.js'
 import { checkedLabel, checkedShard } from './contract.js'
 import type { Location } from './executor.js'
 import { failureOf, reasonOf } from './failure.js'
-import { monotonicMs } from './own-time.js'
-import { ServerClock } from './server-clock.js'
+import { monotonicMs } from './time/own-time.js'
+import { ServerClock } from './time/server-clock.js'
 
 /** Settings of `Nodes`. */
 export interface NodeSettings {

@@ -5,9 +5,9 @@ import type { Verdict } from '../core/verdict.js'
 import type { Operating, Rules } from './backend.js'
 import type { Batches } from './batches.js'
 import { checkedRules, openedRules } from './contract.js'
-import type { Deadline } from './deadline.js'
 import type { Executor, Location } from './executor.js'
 import type { Operation } from './operation.js'
+import type { Deadline } from './time/deadline.js'
 
 /** Rules of computed limits that are kept; more are made anew. */
 const mostRules = 1000

@@ -3,12 +3,12 @@ import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Call, Change, LimiterTerms, Locking, Swapped, Swapping } from './backend.js'
 import { checkedSwap, instantOf, promised, stateText } from './contract.js'
-import type { Deadline } from './deadline.js'
 import type { Executor, Location } from './executor.js'
 import { Breach } from './failure.js'
 import { Asked, KeyQueue, type Round } from './key-queue.js'
 import { KeyState, type Outcome } from './key-state.js'
 import type { Operation } from './operation.js'
+import type { Deadline } from './time/deadline.js'
 
 /** How often a key that others change meanwhile is read again. */
 const mostAttempts = 20

@@ -7,14 +7,10 @@ import { Batches } from './batches.js'
 import { RemoteBuckets } from './buckets.js'
 import { clearIn } from './clearing.js'
 import { checkBackend, checkForm } from './contract.js'
-import { Deadline, type DeadlineSettings } from './deadline.js'
 import { DenyCache } from './deny-cache.js'
 import type { Executor } from './executor.js'
-import { KnownBlocks } from './known-blocks.js'
-import { LateRefunds } from './late-refunds.js'
 import { Leases } from './leases.js'
 import type { ReadRemoteLimiterSettings } from './limiter-options.js'
-import { LocalCounting } from './local-counting.js'
 import { Nodes } from './nodes.js'
 import { OperationExecutor } from './operation-executor.js'
 import {
@@ -24,9 +20,13 @@ import {
   readRemoteOptions,
   remoteStoreOptions
 } from './options.js'
-import { Recovery } from './recovery.js'
-import { Repayment } from './repayment.js'
+import { KnownBlocks } from './outage/known-blocks.js'
+import { LateRefunds } from './outage/late-refunds.js'
+import { LocalCounting } from './outage/local-counting.js'
+import { Recovery } from './outage/recovery.js'
+import { Repayment } from './outage/repayment.js'
 import { StateExecutor } from './state-executor.js'
+import { Deadline, type DeadlineSettings } from './time/deadline.js'
 
 const { createHash } = process.getBuiltinModule('node:crypto')
 

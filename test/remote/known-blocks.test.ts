@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/core/verdict.js'
-import { KnownBlocks } from '../../src/remote/known-blocks.js'
-import { LostKeys } from '../../src/remote/lost-keys.js'
+import { KnownBlocks } from '../../src/remote/outage/known-blocks.js'
+import { LostKeys } from '../../src/remote/outage/lost-keys.js'
 
 /** What a store answers of a key that is blocked for so long. */
 const blocked = (ms: number) => ({ isBlocked: true, out: [0, ms, ms, 0] }) as unknown as Verdict

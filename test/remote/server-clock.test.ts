@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ServerClock } from '../../src/remote/server-clock.js'
+import { ServerClock } from '../../src/remote/time/server-clock.js'
 
 /** One answer: how long the request was on its way, the reply, and how long it lay there unread; then a pause. */
 const answer = fc.record({

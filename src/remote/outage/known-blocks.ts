@@ -1,5 +1,5 @@
-import { monotonicClock } from '../core/clock.js'
-import { Out, outSize, type Verdict } from '../core/verdict.js'
+import { monotonicClock } from '../../core/clock.js'
+import { Out, outSize, type Verdict } from '../../core/verdict.js'
 
 /** Blocks that are known, of those that the store knows of and of others; the oldest make room. */
 const mostBlocks = 10_000

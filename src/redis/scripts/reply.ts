@@ -1,5 +1,5 @@
-import type { Policy } from '../core/policy.js'
-import type { Verdict } from '../core/verdict.js'
+import type { Policy } from '../../core/policy.js'
+import type { Verdict } from '../../core/verdict.js'
 
 /** Where the verdicts of a reply begin: what is before them, server-time.lua says. */
 const begin = 2

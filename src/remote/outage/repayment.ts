@@ -1,6 +1,6 @@
-import { warn } from '../core/warn.js'
-import type { RemoteBuckets } from './buckets.js'
-import { clearTimeout, monotonicMs, setTimeout } from './own-time.js'
+import { warn } from '../../core/warn.js'
+import type { RemoteBuckets } from '../buckets.js'
+import { clearTimeout, monotonicMs, setTimeout } from '../time/own-time.js'
 import type { Arrear } from './recovery.js'
 
 /** What a server is asked at once: as much as it does in a few milliseconds. */

@@ -1,4 +1,4 @@
-import { badOption } from '../core/options.js'
+import { badOption } from '../../core/options.js'
 import type { Connection } from './connection.js'
 import { ofFunction } from './function-client.js'
 import { type IoredisParts, ofIoredis } from './ioredis.js'

@@ -1,7 +1,7 @@
-import { monotonicMs } from '../remote/own-time.js'
+import { monotonicMs } from '../../remote/time/own-time.js'
+import { slotCount } from '../slot.js'
 import type { SendCommand } from './client.js'
 import type { Connection } from './connection.js'
-import { slotCount } from './slot.js'
 
 /** How often a cluster is asked for its nodes, at the most. */
 const learnMs = 1000

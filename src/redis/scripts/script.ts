@@ -1,5 +1,5 @@
-import givenTime from './lua/given-time.lua'
-import serverTime from './lua/server-time.lua'
+import givenTime from '../lua/given-time.lua'
+import serverTime from '../lua/server-time.lua'
 
 const { createHash } = process.getBuiltinModule('node:crypto')
 

@@ -1,7 +1,7 @@
-import { HeadgateError } from '../core/errors.js'
-import { badOption } from '../core/options.js'
-import type { Policy } from '../core/policy.js'
-import type { LimiterTerms } from '../remote/backend.js'
+import { HeadgateError } from '../../core/errors.js'
+import { badOption } from '../../core/options.js'
+import type { Policy } from '../../core/policy.js'
+import type { LimiterTerms } from '../../remote/backend.js'
 
 /** Tiers of more numbers than these have a key of their own. */
 const mostTogether = 16

@@ -1,13 +1,13 @@
-import { HeadgateError } from '../core/errors.js'
-import type { Policy } from '../core/policy.js'
-import type { Verdict } from '../core/verdict.js'
-import { warnOnce } from '../core/warn.js'
-import type { Executor, Location } from './executor.js'
-import { reasonOf } from './failure.js'
+import { HeadgateError } from '../../core/errors.js'
+import type { Policy } from '../../core/policy.js'
+import type { Verdict } from '../../core/verdict.js'
+import { warnOnce } from '../../core/warn.js'
+import type { Executor, Location } from '../executor.js'
+import { reasonOf } from '../failure.js'
+import type { Changed, Repay } from '../operation.js'
 import type { KnownBlock, KnownBlocks } from './known-blocks.js'
 import type { LateRefund, LateRefunds } from './late-refunds.js'
 import type { LocalCounting } from './local-counting.js'
-import type { Changed, Repay } from './operation.js'
 
 /** What the recovery of one limiter is made of. */
 export interface RecoveryParts {

@@ -1,4 +1,4 @@
-import type { Policy } from '../core/policy.js'
+import type { Policy } from '../../core/policy.js'
 
 /** The policies of a request, and this process's part of them. */
 export interface Shared {

@@ -1,5 +1,5 @@
-import type { Policy } from '../core/policy.js'
-import type { Strategy } from '../core/strategy.js'
+import type { Policy } from '../../core/policy.js'
+import type { Strategy } from '../../core/strategy.js'
 import { called, isTwin, twinOf } from './twins.js'
 
 /** What a script calls the strategies of some policies. It has no others, since each call makes its functions anew. */

@@ -1,5 +1,5 @@
-import type { Policy } from '../core/policy.js'
-import type { LimiterTerms, Rules, Runner } from '../remote/backend.js'
+import type { Policy } from '../../core/policy.js'
+import type { LimiterTerms, Rules, Runner } from '../../remote/backend.js'
 import type { Layout } from './layout.js'
 import { argument, type LuaFields, luaTable } from './lua-words.js'
 import type { Script } from './script.js'

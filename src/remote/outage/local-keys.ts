@@ -1,6 +1,6 @@
-import { Bucket } from '../core/bucket.js'
-import type { Policy } from '../core/policy.js'
-import { type Action, Out, outSize, peek, type Verdict } from '../core/verdict.js'
+import { Bucket } from '../../core/bucket.js'
+import type { Policy } from '../../core/policy.js'
+import { type Action, Out, outSize, peek, type Verdict } from '../../core/verdict.js'
 import type { KnownBlocks } from './known-blocks.js'
 import {
   bytesOf,

@@ -1,4 +1,4 @@
-import type { Policy } from '../core/policy.js'
+import type { Policy } from '../../core/policy.js'
 
 /** Refunds that wait for the store; the oldest make room. */
 const mostRefunds = 10_000

@@ -1,8 +1,8 @@
-import { HeadgateError } from '../core/errors.js'
-import type { Call } from './backend.js'
-import { Breach, failureOf } from './failure.js'
+import { HeadgateError } from '../../core/errors.js'
+import type { Call } from '../backend.js'
+import { Breach, failureOf } from '../failure.js'
+import type { Node, Nodes } from '../nodes.js'
 import { LoopTime, type Waiting } from './loop-time.js'
-import type { Node, Nodes } from './nodes.js'
 import { type CallEnds, type CallTimes, TimedCall } from './timed-call.js'
 
 /** Settings of `Deadline`. */

@@ -1,8 +1,8 @@
-import type { Policy } from '../core/policy.js'
-import type { Buckets } from '../core/store.js'
-import { type Action, Out, outSize, peek, type Verdict } from '../core/verdict.js'
-import { MemoryBuckets } from '../memory/buckets.js'
-import { bytesPerKey } from '../memory/table.js'
+import type { Policy } from '../../core/policy.js'
+import type { Buckets } from '../../core/store.js'
+import { type Action, Out, outSize, peek, type Verdict } from '../../core/verdict.js'
+import { MemoryBuckets } from '../../memory/buckets.js'
+import { bytesPerKey } from '../../memory/table.js'
 import type { KnownBlocks } from './known-blocks.js'
 import { LostKeys } from './lost-keys.js'
 

@@ -1,4 +1,4 @@
-import { mix } from '../memory/fingerprint.js'
+import { mix } from '../../memory/fingerprint.js'
 
 /** Bits by which keys are counted: enough for some millions. */
 const bits = 2 ** 20

@@ -1,7 +1,7 @@
-import type { Call } from './backend.js'
-import { instantOf } from './contract.js'
+import type { Call } from '../backend.js'
+import { instantOf } from '../contract.js'
+import type { Node } from '../nodes.js'
 import type { LoopTime, Waiting } from './loop-time.js'
-import type { Node } from './nodes.js'
 import { monotonicMs } from './own-time.js'
 
 /** Who is told what becomes of calls. */
