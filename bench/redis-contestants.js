@@ -23,6 +23,29 @@ export const clients = {
 const sender = (client, library) =>
   library === 'ioredis' ? (...words) => client.call(...words) : (...words) => client.sendCommand(words)
 
+/** A fixed window as a user would write it, without Lua. */
+const counting = {
+  name: 'counting',
+  slots: () => 2,
+  check(state, at, rule, now, cost, out) {
+    const end = state[at]
+    const used = now < end ? state[at + 1] : 0
+    out[0] = rule.limit - used
+    out[1] = used + cost <= rule.limit ? 0 : end - now
+    out[2] = used === 0 ? 0 : end - now
+    return out[1] === 0
+  },
+  charge(state, at, rule, now, cost, out) {
+    if (now >= state[at]) {
+      state[at] = now + rule.windowMs
+      state[at + 1] = 0
+    }
+    state[at + 1] = Math.min(rule.limit, state[at + 1] + cost)
+    out[0] = rule.limit - state[at + 1]
+    out[2] = state[at] - now
+  }
+}
+
 async function own(client, rule) {
   const { createLimiter } = await headgate()
   const { redisStore } = await headgate('redis/index.js')
@@ -65,6 +88,16 @@ export const contestants = {
   },
   headgate: { make: (client) => own(client, { limit, window: windowMs }) },
   'headgate, a hot key': { isHot: true, make: (client) => own(client, { limit, window: '2m' }) },
+  'headgate, gcra': { make: (client) => own(client, { strategy: 'gcra', limit, window: '4m' }) },
+  'headgate, sliding-log of 10': {
+    make: (client) => own(client, { strategy: 'sliding-log', limit: 10, window: '1ms' })
+  },
+  'headgate, own strategy by compare-and-swap': {
+    async make(client) {
+      const { defineStrategy } = await headgate()
+      return own(client, { strategy: defineStrategy(counting), limit, window: '5m' })
+    }
+  },
   'headgate, three tiers': {
     make: (client) => own(client, { limits: ['1s', '1m', '1h'].map((window) => ({ limit, window })) })
   },

@@ -108,6 +108,12 @@ function claims([single, some, many]) {
   const claim = (what, found, target) => ({ what: `Redis, ${what}`, found, target })
   return [
     claim('1 in flight: time, times the best rival', best(single) / single.headgate.rate, 1),
+    claim('1 in flight: Redis CPU, times the best rival', single.headgate.server / cheapest(single), 1),
+    claim(
+      '1 in flight: own strategy by compare-and-swap, time, times a built-in one',
+      single.headgate.rate / single['headgate, own strategy by compare-and-swap'].rate,
+      3
+    ),
     claim('64 in flight: time, times INCR', 1 / some.headgate.ratio, 1 / 1.5),
     claim('512 in flight: time, times INCR', 1 / many.headgate.ratio, 1 / 2),
     claim('64 in flight: Redis CPU, times the best rival', some.headgate.server / cheapest(some), 0.5),
