@@ -6,7 +6,8 @@ import { luaText } from './test/support/lua-text.js'
 const redis = 'test/redis/**/*.test.ts'
 const packaging = 'test/packaging/**/*.test.ts'
 /** Those of Redis that no neighbour can make late: their stores have a deadline of seconds, and no server fails. */
-const patientRedis = 'test/redis/{behaviour-*,custom,differential,lease-bound,store-suite,vectors}.test.ts'
+const patientRedis =
+  'test/redis/{batching,behaviour-*,cases,clear,client-types,clients,clock-steps,connections,custom,differential,lease-bound,nest,plain-takes,sliding-log,store-suite,vectors}.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
 const timed = [
   'test/http/linear-time.test.ts',
