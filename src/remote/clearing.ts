@@ -1,13 +1,13 @@
 import { HeadgateError } from '../core/errors.js'
 import type { Backend } from './backend.js'
 import { failureOf } from './failure.js'
-import { clearTimeout, setTimeout } from './time/own-time.js'
+import type { Deadline } from './time/deadline.js'
 
 /**
  * Has a backend forget all keys of a limiter, or of all limiters for null, step by step.
  * @throws HeadgateError `HEADGATE_STORE_FAILED`, or `HEADGATE_MISUSE` for a backend that cannot
  */
-export async function clearIn(backend: Backend, name: string | null, deadlineMs: number): Promise<void> {
+export async function clearIn(backend: Backend, name: string | null, deadline: Deadline): Promise<void> {
   if (backend.clear === undefined)
     throw new HeadgateError(
       'HEADGATE_MISUSE',
@@ -15,7 +15,7 @@ export async function clearIn(backend: Backend, name: string | null, deadlineMs:
     )
   try {
     const steps = backend.clear(name)[Symbol.asyncIterator]()
-    while (!(await inTime(steps, backend.name, deadlineMs)).done);
+    while (!(await inTime(steps, deadline)).done);
   } catch (error) {
     if (error instanceof HeadgateError) throw error
     throw failureOf(backend.name, error)
@@ -23,19 +23,17 @@ export async function clearIn(backend: Backend, name: string | null, deadlineMs:
 }
 
 /** The next step; what has waited too long is asked for no more. */
-function inTime(
-  steps: AsyncIterator<unknown>,
-  name: string,
-  deadlineMs: number
-): Promise<IteratorResult<unknown>> {
+function inTime(steps: AsyncIterator<unknown>, deadline: Deadline): Promise<IteratorResult<unknown>> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const giveUp = () => {
       steps.return?.().then(undefined, () => {})
-      reject(new Error(`${name} did not answer within ${deadlineMs} ms, the \`deadline\``))
-    }, deadlineMs)
+      reject(deadline.lateness())
+    }
+    const waiting = { due: deadline.due(), giveUp }
+    deadline.expect(waiting)
     steps
       .next()
       .then(resolve, reject)
-      .finally(() => clearTimeout(timer))
+      .finally(() => deadline.forget(waiting))
   })
 }

@@ -167,7 +167,7 @@ class BackendStore implements RemoteStore {
   }
 
   #clear(name: string | null): Promise<void> {
-    return clearIn(this.#backend, name, this.#settings.deadlineMs)
+    return clearIn(this.#backend, name, this.#deadline)
   }
 
   #executorsFor(name: string, { policies, countDenied, blockMs }: AsyncBucketsOptions): Executors {
