@@ -1,6 +1,6 @@
 import { warn } from '../core/warn.js'
-import { monotonicMs } from '../remote/time/own-time.js'
-import type { Connection, SendToServer } from './clients/connection.js'
+import { monotonicMs } from '../remote/own-time.js'
+import type { Connection, SendToServer } from './connection.js'
 
 /** How often a server is asked for its policy of eviction, at the most. */
 const lookMs = 60_000
@@ -45,7 +45,7 @@ export class Eviction {
 /** How a server chooses what it evicts; null if it evicts nothing. */
 async function policyOf(server: SendToServer): Promise<string | null> {
   const info = String(await server(['INFO', 'memory']))
-  const settingOf = (name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
-  const policy = settingOf('maxmemory_policy') ?? 'noeviction'
-  return Number(settingOf('maxmemory') ?? 0) === 0 || policy === 'noeviction' ? null : policy
+  const fieldOf = (name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
+  const policy = fieldOf('maxmemory_policy') ?? 'noeviction'
+  return Number(fieldOf('maxmemory') ?? 0) === 0 || policy === 'noeviction' ? null : policy
 }

@@ -55,9 +55,13 @@ export function failure(cause: unknown, script?: Script): HeadgateError {
   )
 }
 
-/** Of a command that the user may not run, servers tell no more than the line of the script. */
+/** What a script was refused for lack of rights, in the words of Redis 6 and 7.0, or of later ones and Valkey. */
+const lacksRights = /can't run|can't access|ACL failure/
+
+/** Of a command that the user may not run, most servers tell no more than the line of the script. */
 function forbidden(reason: string, script: Script | undefined): string | undefined {
-  if (script === undefined || !/can't run this command|can't access/.test(reason)) return undefined
+  if (script === undefined || !lacksRights.test(reason)) return undefined
+  if (/access/.test(reason)) return 'the user of the client may not use these keys'
   const line = Number(/@user_script:\s*(\d+)/.exec(reason)?.[1])
   const command = /redis\.p?call\('(\w+)'/.exec(script.text.split('\n')[line - 1] ?? '')?.[1]
   const what = command === undefined ? 'a command of the script' : `\`${command}\``
@@ -67,7 +71,7 @@ function forbidden(reason: string, script: Script | undefined): string | undefin
 /** The error of a strategy's own Lua; undefined for all other errors. */
 export function faultOf(cause: unknown, { hasForeign }: Script): HeadgateError | undefined {
   const reason = reasonOf(cause)
-  const isOfScript = /user_script|Error running script/.test(reason) && !/can't run|can't access/.test(reason)
+  const isOfScript = /user_script|Error running script/.test(reason) && !lacksRights.test(reason)
   if (!hasForeign || !isOfScript || codeOf(cause) in meanings) return undefined
   return new HeadgateError('HEADGATE_BAD_STRATEGY', `The Lua of a strategy failed: ${reason}`, { cause })
 }

@@ -6,7 +6,7 @@ import { redisStoreOn } from '../../src/redis/store.js'
 import { limiterIn, takeUnder } from '../store-suite/clocked-store.js'
 import { anyDraws, perform, Standing, said, showLowest } from '../store-suite/operations.js'
 import { policyNames, runs, smallPolicy, starts } from '../support/traces.js'
-import { twoSpeedRules } from '../support/two-speed.js'
+import { twoSpeedLua, twoSpeedRules } from '../support/two-speed.js'
 import { ask, askText } from './support/ask.js'
 import { captured } from './support/captured.js'
 import { connected, freshPrefix, makeStores, servers } from './support/stores.js'
@@ -15,37 +15,9 @@ const connection = connected('ioredis 6', 'single')
 const command = (...words: readonly string[]) =>
   (connection.client as { call(...words: readonly string[]): Promise<unknown> }).call(...words)
 
-/** The twin of `twoSpeedRules`. */
-const lua = `
-local function halfOf(r) return math.floor(r.capacity / 2) * r.windowMs end
-local function debtOf(s, at, r, now)
-  local debt = s[at]
-  local paid = (now - s[at + 1]) * r.limit
-  local over = math.max(0, debt - halfOf(r))
-  return math.max(0, paid <= over and debt - paid or debt - over - 2 * (paid - over))
-end
-local function timeTo(target, debt, r)
-  local half = math.max(target, halfOf(r))
-  local slow, quick = math.max(0, debt - half), math.max(0, math.min(debt, half) - target)
-  return math.ceil((2 * slow + quick) / (2 * r.limit))
-end
-local function remainingOf(debt, r) return math.max(0, math.floor((r.capacity * r.windowMs - debt) / r.windowMs)) end
-return {
-  check = function(s, at, r, now, cost)
-    local debt = debtOf(s, at, r, now)
-    local most = (r.capacity - cost) * r.windowMs
-    return debt <= most, remainingOf(debt, r), debt <= most and 0 or timeTo(most, debt, r), timeTo(0, debt, r)
-  end,
-  charge = function(s, at, r, now, cost)
-    s[at] = math.min(r.capacity * r.windowMs, debtOf(s, at, r, now) + cost * r.windowMs)
-    s[at + 1] = now
-    return remainingOf(s[at], r), timeTo(0, s[at], r)
-  end
-}`
-
 const strategies: readonly (readonly [string, Strategy])[] = [
   ['by compare-and-swap', twoSpeedRules],
-  ['in its own Lua', { ...twoSpeedRules, name: 'two-speed in Lua', lua }]
+  ['in its own Lua', { ...twoSpeedRules, name: 'two-speed in Lua', lua: twoSpeedLua }]
 ]
 
 const settings = fc.record({
@@ -172,7 +144,7 @@ describe.skipIf(servers === null)('an error of the user’s strategy', () => {
   const fragile = {
     ...twoSpeedRules,
     name: 'fragile',
-    lua: lua.replace(
+    lua: twoSpeedLua.replace(
       'local debt = debtOf(s, at, r, now)\n    local most',
       "if r.windowMs % 2 == 1 then error('odd') end\n    local debt = debtOf(s, at, r, now)\n    local most"
     )

@@ -46,6 +46,8 @@ pages.load = function(key)
       if not text then
         text = redis.pcall('GETRANGE', key, first * 8, (first + pageSize) * 8 - 1)
         if type(text) ~= 'string' then
+          -- Of all errors, that it is no text is the only one that may read as nothing.
+          if not string.find(text.err, 'WRONGTYPE') then redis.call('GETRANGE', key, 0, 0) end
           owner.isWiped = true
           return 0
         end

@@ -1,5 +1,2 @@
--- Keys whose pages are read as they are needed must not be read whole.
-local function read(at)
-  local text = redis.pcall('GET', KEYS[at])
-  return type(text) == 'string' and text
-end
+-- Keys whose pages are read as they are needed must not be read whole. What is no text reads as nothing.
+local function read(at) return redis.call('MGET', KEYS[at])[1] end

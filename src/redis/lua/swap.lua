@@ -4,8 +4,8 @@ Sets a key to another text if it still has the one that was read. ARGV, after wh
 read, and if it is to be changed the new text, its life in ms, and whether it must live no shorter than it would have.
 Reply: [1, now, 0, the text that it has], or [1, now, 1] once it is done.
 ]]
-local held = redis.pcall('GET', KEYS[1])
-if type(held) ~= 'string' then held = '' end
+-- What is no text reads as nothing.
+local held = redis.call('MGET', KEYS[1])[1] or ''
 if ARGV[2] ~= held then return { 1, now, 0, held } end
 local lifeMs = tonumber(ARGV[4])
 if ARGV[5] == '1' then lifeMs = max(lifeMs, redis.call('PTTL', KEYS[1])) end

@@ -75,7 +75,10 @@ function plainLua(plain: Plain): string {
     local key = KEYS[i]
     local text, s = redis.pcall('GET', key), nil
     if text then
-      if #text ~= ${size * 8} then break end
+      if #text ~= ${size * 8} then
+        if text.err and not string.find(text.err, 'WRONGTYPE') then redis.call('GET', key) end
+        break
+      end
       s = { struct.unpack(${format}, text) }
     else
       s = { ${Array(size).fill('0').join(', ')} }
