@@ -11,17 +11,20 @@ const lookMs = 60_000
  */
 export class Eviction {
   readonly #connection: Connection
+  readonly #now: () => number
   /** What each server was last heard to do, in their order. */
   #known: (string | null)[] = []
   #lookAt = Number.NEGATIVE_INFINITY
 
-  constructor(connection: Connection) {
+  /** @param now the monotonic clock, ms; another in tests */
+  constructor(connection: Connection, now = monotonicMs) {
     this.#connection = connection
+    this.#now = now
   }
 
   /** Looks, if it is time to. */
   look(): void {
-    const now = monotonicMs()
+    const now = this.#now()
     if (now < this.#lookAt) return
     this.#lookAt = now + lookMs
     for (const [i, server] of (this.#connection.servers() ?? []).entries())
