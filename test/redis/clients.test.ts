@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createLimiter } from '../../src/index.js'
 import { redisStore } from '../../src/redis/index.js'
+import { naming } from '../support/errors.js'
 import { type Connected, clients } from './support/clients.js'
 import { freshPrefix, servers } from './support/stores.js'
 
@@ -66,3 +67,44 @@ describe.skipIf(servers === null).each(clients.filter(({ library }) => library =
     })
   }
 )
+
+const clientNamed = (name: string) => clients.find((client) => client.name === name)!
+
+describe.skipIf(servers === null)('node-redis 4 with `legacyMode`, whose commands take callbacks', () => {
+  it('decides', async () =>
+    scenario(await clientNamed('node-redis 4').connectSingle(servers!.single, { legacyMode: true })))
+})
+
+describe('what is no client that the store could use', () => {
+  it.skipIf(servers === null).each(['node-redis 5', 'node-redis 6'])('is `.legacy()` of %s', async (name) => {
+    const connection = await clientNamed(name).connectSingle(servers!.single)
+    open.push(connection)
+    const legacy = (connection.client as { legacy(): object }).legacy()
+    expect(() => redisStore(legacy as never)).toThrowError(
+      naming('HEADGATE_BAD_OPTION', '`client` is', 'give the client itself (not its `.legacy()`)')
+    )
+  })
+
+  it.skipIf(servers === null)(
+    'is a bare `sendCommand`, as rate-limit-redis takes it, until it is written as the message says',
+    async () => {
+      const connection = await clientNamed('node-redis 6').connectSingle(servers!.single)
+      const sendCommand = (...command: readonly string[]) => connection.command(...command)
+      expect(() => redisStore({ sendCommand } as never)).toThrowError(
+        naming('HEADGATE_BAD_OPTION', '`client` is', '(command) => sendCommand(...command)')
+      )
+      await scenario({ ...connection, client: (command: readonly string[]) => sendCommand(...command) })
+    }
+  )
+
+  it.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['an address', 'redis://localhost'],
+    ['options', { host: 'localhost' }]
+  ])('is %s', (_, client) => {
+    expect(() => redisStore(client as never)).toThrowError(
+      naming('HEADGATE_BAD_OPTION', '`client` is', 'give a client of ioredis or node-redis, or a function')
+    )
+  })
+})
