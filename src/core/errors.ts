@@ -6,7 +6,7 @@ export const errorCodes = {
   HEADGATE_UNKNOWN_OPTION: 'An option name is not known; the message names the nearest known one.',
   HEADGATE_UNKNOWN_STRATEGY: 'No strategy of that name is built in or defined.',
   HEADGATE_STRATEGY_EXISTS: 'A strategy of that name is already defined.',
-  HEADGATE_BAD_STRATEGY: 'A strategy breaks its contract; the message names the rule.',
+  HEADGATE_BAD_STRATEGY: 'A strategy breaks its contract, or its Lua failed; the message says how.',
   HEADGATE_UNKNOWN_POLICY: 'A route or handler names a policy that the plugin or module was not given.',
   HEADGATE_POLICY_CLASH: 'Two policies have the same name but different rules.',
   HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',

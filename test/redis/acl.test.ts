@@ -10,9 +10,10 @@ import { servers } from './support/stores.js'
 import { until } from './support/until.js'
 
 /** The lines of the docs, word by word: what decisions need, then what else there is. */
-const lines = readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')
-  .match(/^ACL SETUSER .*$/gm)!
-  .map((line) => line.split(' '))
+const page = readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')
+const lines = page.match(/^ACL SETUSER .*$/gm)!.map((line) => line.split(' '))
+/** What it says that clients of a cluster need besides. */
+const ofClusters = [...page.matchAll(/`(\+cluster\|\w+)`/g)].map(([, right]) => right!)
 const commands = lines.flat().flatMap((word) => (word.startsWith('+') ? [word.slice(1)] : []))
 const [, , user] = lines[0]!
 const password = lines[0]!.find((word) => word.startsWith('>'))!.slice(1)
@@ -175,6 +176,24 @@ describe.skipIf(servers === null)('the user of docs/redis.md', () => {
     const { command, errors } = await connectAs(null, name)
     expect(await doAll(command)).toEqual([])
     expect(errors).toEqual([])
+  })
+
+  it.each(['ioredis 6', 'node-redis 4', 'node-redis 6'])('can use a cluster with %s', async (name) => {
+    for (const port of servers!.cluster) {
+      for (const line of lines) await ask(port, ...line)
+      await ask(port, 'ACL', 'SETUSER', user!, ...ofClusters)
+      cleanup.push(() => ask(port, 'ACL', 'DELUSER', user!))
+    }
+    const client = clients.find((client) => client.name === name)!
+    const rights = { username: user, password }
+    const options = client.library === 'ioredis' ? { redisOptions: rights } : { defaults: rights }
+    const connected = await client.connectCluster(servers!.cluster, options)
+    cleanup.unshift(connected.close)
+    const store = redisStore(connected.client as never, { deadline: '10s' })
+    const limiter = limiterIn({ store, clock: { time: 0 } }, { limit: 5, window: '1h' })
+    for (let i = 0; i < 20; i++) expect((await limiter.consume(`key ${i}`)).source).toBe('store')
+    await store.clear()
+    expect((await limiter.peek('key 0')).remaining).toBe(5)
   })
 
   it('has no other keys', async () => {

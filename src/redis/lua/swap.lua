@@ -1,6 +1,6 @@
 -- luacheck: read globals now extraMs max min longestLifeMs
 --[[
-Sets a key to another text if it still has the one that was read. ARGV, after what time.lua reads: the text that was
+Sets a key to another text if it still has the one that was read. ARGV, after what server-time.lua reads: the text that was
 read, and if it is to be changed the new text, its life in ms, and whether it must live no shorter than it would have.
 Reply: [1, now, 0, the text that it has], or [1, now, 1] once it is done.
 ]]
