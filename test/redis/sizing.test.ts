@@ -6,7 +6,7 @@ import { ask } from './support/ask.js'
 import { connected, freshPrefix, servers } from './support/stores.js'
 
 /** The second cells of the table of docs/redis.md. */
-const documented = block('table: bytes a key')
+const documented = block('table: bytes')
   .trim()
   .split('\n')
   .slice(2)
