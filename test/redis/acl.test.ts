@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Strategy, StrategyName } from '../../src/index.js'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/redis/index.js'
 import { limiterIn, type Suited, takeUnder } from '../store-suite/clocked-store.js'
+import { page } from '../support/readme.js'
 import { twoSpeedLua, twoSpeedRules } from '../support/two-speed.js'
 import { clients } from './support/clients.js'
 import { ask, type Server, startSingle } from './support/servers.js'
@@ -10,10 +10,10 @@ import { servers } from './support/stores.js'
 import { until } from './support/until.js'
 
 /** The lines of the docs, word by word: what decisions need, then what else there is. */
-const page = readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')
-const lines = page.match(/^ACL SETUSER .*$/gm)!.map((line) => line.split(' '))
+const text = page('docs/redis.md')
+const lines = text.match(/^ACL SETUSER .*$/gm)!.map((line) => line.split(' '))
 /** What it says that clients of a cluster need besides. */
-const ofClusters = [...page.matchAll(/`(\+cluster\|\w+)`/g)].map(([, right]) => right!)
+const ofClusters = [...text.matchAll(/`(\+cluster\|\w+)`/g)].map(([, right]) => right!)
 const commands = lines.flat().flatMap((word) => (word.startsWith('+') ? [word.slice(1)] : []))
 const [, , user] = lines[0]!
 const password = lines[0]!.find((word) => word.startsWith('>'))!.slice(1)
@@ -210,6 +210,25 @@ describe.skipIf(servers === null)('the user of docs/redis.md', () => {
     expect(errors.length).toBeGreaterThan(0)
     expect(errors.filter((error) => !new RegExp(`['\`]${without}['\`]`, 'i').test(error))).toEqual([])
   })
+
+  it.each(['get', 'mget', 'getrange', 'pttl', 'set', 'setrange', 'pexpire'])(
+    'is admitted no more by Redis where it may not %s',
+    async (without) => {
+      const { client } = await connectAs(without)
+      for (const strategy of each) {
+        const store = redisStore(client as never, {
+          deadline: '10s',
+          onStoreError: 'deny',
+          onStateChange() {}
+        })
+        const rule = { name: `${without}-${nameOf(strategy)}`, limit: 2, window: '1h', strategy } as Suited
+        const limiter = limiterIn({ store, clock: { time: 0 } }, rule)
+        let admitted = 0
+        for (let i = 0; i < 6; i++) if ((await limiter.consume('key')).allowed) admitted++
+        expect(admitted, nameOf(strategy)).toBeLessThanOrEqual(2)
+      }
+    }
+  )
 
   it('may do without INFO, and hears nothing of it', async () => {
     const warned = vi.spyOn(process, 'emitWarning')

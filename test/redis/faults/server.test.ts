@@ -124,6 +124,10 @@ describe.skipIf(servers === null).each(['ioredis 6', 'node-redis 6'])('%s', (nam
       ['CONFIG', 'SET', 'maxmemory', '1'],
       ['CONFIG', 'SET', 'maxmemory', '0']
     ],
+    'has too few replicas': [
+      ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
+      ['CONFIG', 'SET', 'min-replicas-to-write', '0']
+    ],
     'is made a read-only replica': [
       ['REPLICAOF', '127.0.0.1', '1'],
       ['REPLICAOF', 'NO', 'ONE']
