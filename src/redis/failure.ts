@@ -61,9 +61,11 @@ const lacksRights = /can't run|can't access|ACL failure/
 /** Of a command that the user may not run, most servers tell no more than the line of the script. */
 function forbidden(reason: string, script: Script | undefined): string | undefined {
   if (script === undefined || !lacksRights.test(reason)) return undefined
-  if (/access/.test(reason)) return 'the user of the client may not use these keys'
+  if (/can't access|permissions to access/.test(reason))
+    return 'the user of the client may not use these keys'
   const line = Number(/@user_script:\s*(\d+)/.exec(reason)?.[1])
-  const command = /redis\.p?call\('(\w+)'/.exec(script.text.split('\n')[line - 1] ?? '')?.[1]
+  const inLine = /redis\.p?call\('(\w+)'/.exec(script.text.split('\n')[line - 1] ?? '')?.[1]
+  const command = /to run the '(\w+)'/.exec(reason)?.[1]?.toUpperCase() ?? inLine
   const what = command === undefined ? 'a command of the script' : `\`${command}\``
   return `the user of the client may not run ${what}, which docs/redis.md lists`
 }

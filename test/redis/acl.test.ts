@@ -253,6 +253,7 @@ describe('a right that is lacking', () => {
   it.each([
     "ERR The user executing the script can't run this command or subcommand script: 66a0, on @user_script:LINE.",
     "ERR ACL failure in script: User headgate has no permissions to run the 'time' command script: 66a0, on @user_script:LINE.",
+    "ERR ACL failure in script: User access has no permissions to run the 'time' command",
     "ERR Error running script (call to f_66a0): @user_script:LINE: @user_script: LINE: -NOPERM The user executing the script can't run this command or subcommand"
   ])('is named, however a version words it: %s', async (wording) => {
     const client: Command = async (...words) => {
