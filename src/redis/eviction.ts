@@ -1,6 +1,6 @@
 import { warn } from '../core/warn.js'
-import { monotonicMs } from '../remote/own-time.js'
-import type { Connection, SendToServer } from './connection.js'
+import { monotonicMs } from '../remote/time/own-time.js'
+import type { Connection, SendToServer } from './clients/connection.js'
 
 /** How often a server is asked for its policy of eviction, at the most. */
 const lookMs = 60_000

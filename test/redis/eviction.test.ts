@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, type Mock, vi } from 'vitest'
 import { createLimiter } from '../../src/index.js'
-import { connectionOf, type RedisClient } from '../../src/redis/client.js'
+import { connectionOf, type RedisClient } from '../../src/redis/clients/client.js'
 import { Eviction } from '../../src/redis/eviction.js'
 import { type RedisStoreOptions, redisStore } from '../../src/redis/index.js'
 import { type Connected, clients } from './support/clients.js'
