@@ -8,8 +8,8 @@ cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (
 more key follows the others of a repayment, which has its mark, and of a lease, a return and a reset: that has the time of the
 first lease since the last reset.
 The reply to each that is decided: a sum of 1 if it is allowed, 2 if the key is blocked, and 4 if the units charged
-follow, which are otherwise its cost if it is allowed, and none if it is not; then remaining, wait and reset of each
-tier, and its delay if it shapes. -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
+follow, which are otherwise its cost if it is allowed, and none if it is not; then of each tier remaining, wait if it is
+not allowed, reset, and delay if it is allowed and the tier shapes. -1 is infinity. Numbers near 2^53 are text: some clients' parsers lose the last bit of
 such integers.
 ]]
 local function countOf(kind, bucket)
@@ -67,9 +67,13 @@ while arg <= #args do
       end
       for i = 1, #bucket do
         local tier = bucket[i]
-        reply[last + 1], reply[last + 2], reply[last + 3] = tier.remaining, tier.retryAfterMs, tier.resetMs
-        last = last + 3
-        if tier.shapes then reply[last + 1], last = tier.delayMs, last + 1 end
+        if isAllowed then
+          reply[last + 1], reply[last + 2], last = tier.remaining, tier.resetMs, last + 2
+          if tier.shapes then reply[last + 1], last = tier.delayMs, last + 1 end
+        else
+          reply[last + 1], reply[last + 2], reply[last + 3] = tier.remaining, tier.retryAfterMs, tier.resetMs
+          last = last + 3
+        end
       end
     elseif kind == 'reset' then
       reset(bucket, s)

@@ -1,4 +1,4 @@
-import { argument, luaTable } from './lua-words.js'
+import { argument, type LuaFields, luaTable } from './lua-words.js'
 import { luaRuleOf, type RuleParts } from './rules.js'
 import type { StrategyNames } from './strategy-names.js'
 
@@ -90,9 +90,10 @@ ${tiers.map(readingOf).join('')}${tiers.map(checkOf).join('')}
       -- If as much is owed after the charge, the key expires when it is to: a window that is open stays so.
       local owed = ${highest(tiers.map(({ n }) => `reset${n}`))}
 ${tiers.map(chargeOf).join('')}${saving(plain, format)}
+${replying(plain, ['1', ...tiers.flatMap(admitted)])}
+    else
+${replying(plain, ['0', ...tiers.flatMap(denied)])}
     end
-    reply[size + 1] = isAllowed and 1 or 0
-${replying(plain)}
     first = i + 1
   end
   if first > #KEYS then return reply end
@@ -100,11 +101,21 @@ ${replying(plain)}
 }
 
 function declaration({ policy, low, name, lowName, n }: PlainTier): string {
-  const own = `  local rule${n}, check${n}, charge${n} = ${luaTable(luaRuleOf(policy))}, strategies['${name}'].check, strategies['${name}'].charge\n`
+  const own = `  local rule${n}, check${n}, charge${n} = ${luaTable(plainRuleOf(policy))}, strategies['${name}'].check, strategies['${name}'].charge\n`
   if (low === null) return own
   const { limit, capacity } = low
-  const rule = luaTable(luaRuleOf({ ...policy, limit, capacity }))
+  const rule = luaTable(plainRuleOf({ ...policy, limit, capacity }))
   return `${own}  local lowRule${n}, lowCheck${n} = ${rule}, strategies['${lowName}'].check\n`
+}
+
+/** What its strategy, which is built in, looks at. */
+function plainRuleOf(policy: PlainTier['policy']): LuaFields {
+  const { limit, windowMs, capacity, align, delayAfter } = luaRuleOf(policy)
+  return {
+    ...{ limit, windowMs, capacity },
+    align: policy.align === undefined ? undefined : align,
+    delayAfter: policy.shapes ? delayAfter : undefined
+  }
 }
 
 /** Its time, which must be one that this script has written, and not later than now. */
@@ -116,12 +127,12 @@ function readingOf({ at, n }: PlainTier): string {
 
 function checkOf({ at, n }: PlainTier): string {
   return `    local allowed${n}, left${n}, wait${n}, reset${n} = check${n}(s, ${at}, rule${n}, time${n}, plainCost)
-    local delay${n} = 0
 `
 }
 
-function chargeOf({ at, n }: PlainTier): string {
-  return `      left${n}, reset${n}, delay${n} = charge${n}(s, ${at}, rule${n}, time${n}, plainCost)
+function chargeOf({ policy, at, n }: PlainTier): string {
+  const delay = policy.shapes ? `, delay${n}` : ''
+  return `${policy.shapes ? `      local delay${n}\n` : ''}      left${n}, reset${n}${delay} = charge${n}(s, ${at}, rule${n}, time${n}, plainCost)
       s[${at - 2}] = now
 `
 }
@@ -153,20 +164,23 @@ function highest(values: readonly string[]): string {
   return values.length === 1 ? values[0]! : `max(${values.join(', ')})`
 }
 
+/** What is replied of a tier that is charged: nobody waits. */
+function admitted({ policy, n }: PlainTier): string[] {
+  return [`left${n}`, `reset${n}`, ...(policy.shapes ? [`delay${n}`] : [])]
+}
+
+function denied({ n }: PlainTier): string[] {
+  return [`left${n}`, `wait${n}`, `reset${n}`]
+}
+
 /** Numbers that may be too large for an integer of the reply are put right. */
-function replying({ tiers }: Plain): string {
-  const values = tiers.flatMap(({ policy, n }) => [
-    `left${n}`,
-    `wait${n}`,
-    `reset${n}`,
-    ...(policy.shapes ? [`delay${n} or 0`] : [])
-  ])
-  const targets = values.map((_, i) => `reply[size + ${i + 2}]`)
+function replying({ tiers }: Plain, values: readonly string[]): string {
+  const targets = values.map((_, i) => `reply[size + ${i + 1}]`)
   const put = tiers.every(({ policy }) => isSmall(policy))
     ? ''
-    : `    for j = size + 2, size + ${values.length + 1} do reply[j] = replied(reply[j]) end\n`
-  return `    ${targets.join(', ')} = ${values.join(', ')}
-${put}    size = size + ${values.length + 1}`
+    : `      for j = size + 2, size + ${values.length} do reply[j] = replied(reply[j]) end\n`
+  return `      ${targets.join(', ')} = ${values.join(', ')}
+${put}      size = size + ${values.length}`
 }
 
 /** No number of an answer is above these, or twice the window. */

@@ -21,7 +21,10 @@ export class ReplyReader {
     const charged = (flags & 4) === 4 ? Number(this.#reply[this.#next++]) : isAllowed ? cost : 0
     const out: number[] = []
     for (const { shapes } of policies) {
-      out.push(this.#number(), this.#number(), this.#number(), shapes ? this.#number() : 0)
+      const remaining = this.#number()
+      const retryAfterMs = isAllowed ? 0 : this.#number()
+      const resetMs = this.#number()
+      out.push(remaining, retryAfterMs, resetMs, isAllowed && shapes ? this.#number() : 0)
     }
     return { isAllowed, isBlocked: (flags & 2) === 2, charged, at: this.#now, source: 'store', policies, out }
   }

@@ -17,7 +17,7 @@ function fakeServer() {
     server.sent++
     if (server.isDown) throw new Error('the server is down')
     const tiers = 1
-    return [1, Date.now(), 1, 1, ...new Array(tiers).fill([5, 0, 1000, 0]).flat(), command.length]
+    return [1, Date.now(), 1, ...new Array(tiers).fill([5, 1000]).flat(), command.length]
   }
   return { server, send }
 }

@@ -127,10 +127,10 @@ describe('a lease that does not come', () => {
     const late = async (words: readonly string[]) => {
       if (words[0] === 'INFO') return ''
       calls++
-      if (calls <= 1) return [1, Date.now(), 1, 1000, 0, 1000]
+      if (calls <= 1) return [1, Date.now(), 1, 1000, 1000]
       // The lease comes in the end with nothing to spare; what is asked after it never does.
       if (calls > 2) return new Promise(() => {})
-      return new Promise((resolve) => setTimeout(() => resolve([1, Date.now(), 1, 1000, 0, 1000]), 80))
+      return new Promise((resolve) => setTimeout(() => resolve([1, Date.now(), 1, 1000, 1000]), 80))
     }
     const { limiter, ask } = limiterOn(late, {}, { lease: 50 })
     await limiter.consume('key')
