@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsdown'
+import { luaText } from './.ci/lua-text.js'
 
 /**
  * CommonJS has the code and the types. `faces/` has what stands beside it for ES modules, as it is: it hands on by name
@@ -21,7 +22,7 @@ export default defineConfig({
   format: 'cjs',
   target: 'node20',
   platform: 'node',
-  loader: { '.lua': 'text' },
+  plugins: [luaText],
   sourcemap: true,
   dts: { sourcemap: false, compilerOptions: { stripInternal: true } },
   fixedExtension: false,

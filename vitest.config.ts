@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
-import { luaText } from './test/support/lua-text.js'
+import { luaText } from './.ci/lua-text.js'
 
 const redis = 'test/redis/**/*.test.ts'
 const packaging = 'test/packaging/**/*.test.ts'

@@ -1,4 +1,4 @@
-/** A file of Lua is imported as its text: `loader` in tsdown.config.ts and `luaText` in vitest.config.ts see to it. */
+/** A file of Lua is imported as its text: see .ci/lua-text.js. */
 declare module '*.lua' {
   const text: string
   export default text

@@ -4,9 +4,9 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'vite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { luaText } from '../../.ci/lua-text.js'
 import { createLimiter } from '../../src/index.js'
 import { remoteStore } from '../../src/remote/index.js'
-import { luaText } from '../support/lua-text.js'
 
 const root = resolve(import.meta.dirname, '../..')
 const folder = join(root, `node_modules/.cache/headgate-unheard-${process.pid}`)

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { build } from 'vite'
 import { afterAll, beforeAll } from 'vitest'
-import { luaText } from '../../support/lua-text.js'
+import { luaText } from '../../../.ci/lua-text.js'
 import type { Work, Worked } from './worker.js'
 
 const root = resolve(import.meta.dirname, '../../..')
