@@ -32,7 +32,7 @@ export function clockFrom(sources: TimeSources, isNative = isNodesOwn): Clock {
 
   function step(time: readonly [number, number]): number {
     const isOther = wall.isOther()
-    const before = last.now ?? 0
+    const before = last.now ?? wall.ms
     let ms = origin + shift + msOf(time)
     if (isOther || wall.isFake || time[0] !== second || ms < before) {
       second = time[0]
@@ -117,7 +117,7 @@ export const monotonicClock: Clock = clockFrom({ process, globals: globalThis })
 /**
  * Time as one policy's keys see it, for clocks that may step back: a step of up to a window is as if time stood
  * still, a longer one carries the keys' state over to the new time as it is. So nobody gets quota back, and
- * nobody is locked out for longer than a window.
+ * nobody is locked out for more than a window longer.
  */
 export class SteadyTime {
   /** How far the clock is behind the time that was last read, ms. Waits are longer by it. */

@@ -6,7 +6,7 @@ import type { Script } from './scripts/script.js'
 const meanings: Readonly<Record<string, string>> = {
   READONLY: 'the node is a replica',
   LOADING: 'the node is loading its data',
-  OOM: 'the node is out of memory, and may not evict',
+  OOM: 'the node is out of memory, and has nothing that it may evict',
   CLUSTERDOWN: 'the cluster does not serve the slot',
   MASTERDOWN: 'the replica has lost its master',
   TRYAGAIN: 'the slot is being moved',

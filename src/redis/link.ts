@@ -1,4 +1,5 @@
 import { shown } from '../core/options.js'
+import { warnOnce } from '../core/warn.js'
 import type { Call } from '../remote/backend.js'
 import { reasonOf } from '../remote/failure.js'
 import type { Connection } from './clients/connection.js'
@@ -11,6 +12,9 @@ import { Unanswered } from './unanswered.js'
 
 /** How often a call that the server has not carried out is sent again: for a lost script, and for a ticket. */
 const mostResends = 3
+
+const transaction =
+  'A transaction (`MULTI`) is open on the Redis client, and decisions got into it: each counts as failed, and is carried out by `EXEC` all the same. Use a pipelined `multi()`, or give limits a client of their own.'
 
 /**
  * Calls scripts through a client. What is given up is never carried out later: each call carries a ticket, which names
@@ -159,6 +163,7 @@ export class Link {
   #read(sending: Sending, reply: unknown): void {
     if (!Array.isArray(reply) || reply.length < 2) {
       this.#fail(sending, failure(new Error(`the reply is ${shown(reply)}, and none of a script`)))
+      if (reply === 'QUEUED') warnOnce('HEADGATE_TRANSACTION', transaction)
       return
     }
     sending.call.tellTime(Number(reply[1]))

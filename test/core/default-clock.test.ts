@@ -30,6 +30,17 @@ describe('the default clock', () => {
     )
   })
 
+  it('takes no step for time that a test has set back before it was first read', () => {
+    const mono = (): [number, number] => [1000, 0]
+    const date = { now: () => start }
+    const real = date.now
+    const clock = clockFrom({ process: { hrtime: mono }, globals: { Date: date } }, (now) => now === real)
+    date.now = () => 0
+    expect(clock()).toBe(start)
+    date.now = real
+    expect(clock()).toBe(start)
+  })
+
   it('follows the wall after the machine was suspended, within a second', () => {
     const { time, clock, pass } = machine()
     clock()

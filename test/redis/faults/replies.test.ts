@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createLimiter } from '../../../src/index.js'
 import { redisStore } from '../../../src/redis/index.js'
 import { slotOf } from '../../../src/redis/slot.js'
+import { forgetWarnings } from '../../http/behaviour/harness.js'
 import { freshPrefix, servers } from '../support/stores.js'
 import { clientNamed, limiterOn, noUnhandledRejections } from './outage.js'
 
@@ -45,6 +46,22 @@ describe.skipIf(servers === null)('a reply that is none', () => {
     }
     expect(sources).toEqual(['store', 'local', 'store', 'store', 'store'])
     expect(states).toEqual([])
+  })
+})
+
+describe.skipIf(servers === null)('a transaction that is open on the client', () => {
+  it('is said to be, once, and by the error of an outage', async () => {
+    forgetWarnings()
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const messages: string[] = []
+    const onStateChange = ({ error }: { error?: Error }) => void (error && messages.push(error.message))
+    const { limiter } = limiterOn(await meddled(() => 'QUEUED'), { onStateChange })
+    for (let i = 0; i < 4; i++) expect((await limiter.consume('key')).source).toBe('local')
+    expect(warned.mock.calls.map(([, options]) => (options as { code: string }).code)).toEqual([
+      'HEADGATE_TRANSACTION'
+    ])
+    expect(messages).toEqual([expect.stringContaining('QUEUED')])
+    warned.mockRestore()
   })
 })
 
