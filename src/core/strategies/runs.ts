@@ -155,7 +155,9 @@ export function thin(state: Float64Array, at: number, size: number): void {
       state[indexOf(state, at, run)] = state[indexOf(state, at, Math.min(2 * run, runs))]!
     state[at + Field.runs] = Math.ceil(runs / 2)
   }
-  if (state[at + Field.size]! > size) resize(state, at, size)
+  const held = state[at + Field.size]!
+  // A ring that is full grows into the room that there is, even if that is less than it would take.
+  if (held > size || state[at + Field.runs]! + 2 > held) resize(state, at, size)
 }
 
 /** Gives the ring another size, for all that it holds. */
