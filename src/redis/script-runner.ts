@@ -15,8 +15,8 @@ export interface RedisRequest extends Request {
 }
 
 /**
- * Runs operations by the script that has their rules written into it, or where these differ by the one that is told of
- * them.
+ * Runs operations by the script that has their rules written into it. Operations whose rules differ share the script that
+ * takes them as arguments.
  */
 export class ScriptRunner implements Runner {
   /** While the server is at one call, the next is written or the last is read here (bench/redis.js). */

@@ -30,7 +30,7 @@ export function ownScript(time: TimeSource, parts: RuleParts, names: StrategyNam
   return assembled(time, parts, names, [plainTakes(parts, names), rules])
 }
 
-/** The script that is told of its rules in each call, for limits that are too many to have scripts of their own. */
+/** The script that takes its rules as arguments, for limits that are too many to have scripts of their own. */
 export function sharedScript(time: TimeSource, parts: RuleParts, names: StrategyNames): Script {
   return assembled(time, parts, names, [noPlainTakes, givenRules])
 }

@@ -24,7 +24,7 @@ export function plainTakes(parts: RuleParts, names: StrategyNames): string {
   return `${begin}if #ARGV < 3 then\n  plainCost = tonumber(ARGV[2] or 1)\n${steps}end\n`
 }
 
-/** The same for scripts that are told of their rules. */
+/** The same for scripts that take their rules as arguments: they have no such part. */
 export const noPlainTakes = 'local first, size, keysEach, reply, plainCost = 1, 2, 1, { 1, now }, nil\n'
 
 function isPlain({ layout, policies }: RuleParts): boolean {

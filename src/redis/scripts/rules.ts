@@ -20,7 +20,7 @@ export interface RedisRules extends Rules {
   readonly suffixes: readonly string[]
   /** The script that has them written into it, and goes by no others; null if there would be too many. */
   readonly own: Script | null
-  /** How a script is told of them: see lua/given-rules.lua. */
+  /** The same as arguments: see lua/given-rules.lua. */
   readonly argv: readonly string[]
 }
 

@@ -14,7 +14,7 @@ export interface KnownBlock {
 export class KnownBlocks {
   /** Those that the store knows of. */
   readonly #told = new Map<string, KnownBlock>()
-  /** Those that it is to be told of. */
+  /** Those that the store does not know yet. */
   readonly #due = new Map<string, KnownBlock>()
 
   /**
@@ -54,7 +54,7 @@ export class KnownBlocks {
     this.#told.clear()
   }
 
-  /** The blocks that the store is to be told of. */
+  /** The blocks that the store does not know yet. */
   due(): Iterable<[key: string, block: KnownBlock]> {
     return this.#due
   }

@@ -128,7 +128,7 @@ describe('a lease that does not come', () => {
       if (words[0] === 'INFO') return ''
       calls++
       if (calls <= 1) return [1, Date.now(), 1, 1000, 1000]
-      // The lease comes in the end with nothing to spare; what is asked after it never does.
+      // The lease uses up most of the deadline and has nothing to spare; what is asked after it is never answered.
       if (calls > 2) return new Promise(() => {})
       return new Promise((resolve) => setTimeout(() => resolve([1, Date.now(), 1, 1000, 1000]), 80))
     }
