@@ -1,5 +1,5 @@
 /** A number as Lua writes it. */
-export function luaNumber(value: number): string {
+function luaNumber(value: number): string {
   return value === Number.POSITIVE_INFINITY ? 'math.huge' : String(value)
 }
 
