@@ -1,8 +1,12 @@
+import { acquired, mustRelease, type Ran, ranWith, type WaitOptions } from './acquiring.js'
+import { Admission } from './admission.js'
 import type { AsyncBuckets, Receipt } from './async-store.js'
+import { monotonicClock } from './clock.js'
 import { type Decision, decisionOf } from './decision.js'
 import type { Duration } from './duration.js'
 import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
 import { blockDuration } from './limiter.js'
+import type { Permit } from './permit.js'
 import type { Policy } from './policy.js'
 import { heard, isPromiseLike } from './promise.js'
 import { PolicyVariants } from './variants.js'
@@ -22,6 +26,22 @@ export interface AsyncLimiter {
    * @throws HeadgateError `HEADGATE_BAD_KEY`, `HEADGATE_BAD_COST`; never for a denial or a failure of the store
    */
   consume(key: Key, cost?: number): Promise<Decision>
+  /**
+   * Decides one request, and takes `cost` permits where `concurrency` counts what is in flight, until they are released.
+   * With a `queue` it waits for them, in the order of arrival of each key in this process.
+   * @throws HeadgateError as `consume`, and the reason of `signal` if that is aborted meanwhile
+   */
+  acquire(key: Key, cost?: number, options?: WaitOptions): Promise<Permit>
+  /**
+   * Acquires permits, does the work if they were given, and releases them however the work ends.
+   * @returns the decision, and what the work returned
+   */
+  run<T>(
+    key: Key,
+    work: (permit: Permit) => T | PromiseLike<T>,
+    cost?: number,
+    options?: WaitOptions
+  ): Promise<Ran<T>>
   /** What `consume(key)` would answer, without charging; `remaining` and `resetMs` are the current ones. */
   peek(key: Key): Promise<Decision>
   /**
@@ -46,6 +66,8 @@ export interface AsyncLimiter {
    * @throws HeadgateError `HEADGATE_STORE_FAILED`
    */
   block(key: Key, duration: Duration): Promise<void>
+  /** Denies all that wait for permits, and lets nobody wait any more. */
+  close(): void
 }
 
 /** The limiter itself, with what the HTTP gate needs beyond the public face. */
@@ -54,6 +76,8 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   readonly #buckets: AsyncBuckets
   readonly #take: Action
   readonly #variants: PolicyVariants
+  /** null where nothing is counted in flight. */
+  readonly admission: Admission | null
 
   constructor(
     policies: readonly Policy[],
@@ -64,11 +88,38 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     this.#buckets = buckets
     this.#take = { kind: 'take', countDenied: terms.countDenied, blockMs: terms.blockMs }
     this.#variants = new PolicyVariants(policies)
+    this.admission = buckets.release === undefined ? null : this.#admission()
   }
 
   async consume(key: Key, cost = 1): Promise<Decision> {
+    if (this.admission !== null) throw mustRelease('consume')
     const verdict = this.take(key, cost, this.policies)
     return decisionOf(isPromiseLike<Verdict>(verdict) ? await verdict : verdict, true)
+  }
+
+  async acquire(key: Key, cost = 1, options?: WaitOptions): Promise<Permit> {
+    return acquired(this, keyText(key), cost, options)
+  }
+
+  run<T>(
+    key: Key,
+    work: (permit: Permit) => T | PromiseLike<T>,
+    cost = 1,
+    options?: WaitOptions
+  ): Promise<Ran<T>> {
+    return ranWith(() => this.acquire(key, cost, options), work)
+  }
+
+  close(): void {
+    this.admission?.close()
+  }
+
+  instantOf(): number {
+    return monotonicClock()
+  }
+
+  giveBackPermit(key: string, permit: number, cost: number, since: number): void {
+    this.admission!.release({ key, cost }, permit, monotonicClock() - since)
   }
 
   async peek(key: Key): Promise<Decision> {
@@ -116,6 +167,20 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
       const text = keyText(key)
       if (checkCost(cost) > 0) await this.#buckets.refund(text, cost, policies, receipt)
     })
+  }
+
+  #admission(): Admission {
+    const buckets = this.#buckets
+    const admission: Admission = new Admission({
+      policies: this.policies,
+      take: ({ key, cost, policies }) => this.take(key, cost, policies),
+      release: (key, permit, cost) => {
+        buckets.release!(key, permit, cost)
+        admission.released(key)
+      },
+      releasesUnseen: true
+    })
+    return admission
   }
 
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */

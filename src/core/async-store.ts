@@ -36,6 +36,11 @@ export interface AsyncBuckets {
   reset(key: string): Promise<void>
   /** Forgets all keys, their blocks included. */
   clear(): Promise<void>
+  /**
+   * Gives back permits that a decision took: `permit` is what its verdict knows them by. It does not wait for the store. Left
+   * out where policies count nothing in flight.
+   */
+  release?(key: string, permit: number, cost: number): void
   /** Denies a key for `blockMs` from now, `Infinity` until it is reset. */
   block(key: string, blockMs: number): Promise<void>
 }

@@ -20,6 +20,11 @@ export interface Decision {
   /** Each tier's own decision, in the order of configuration. An own property only where there are several. */
   readonly tiers: readonly Decision[]
   /**
+   * True where `retryAfterMs` is an estimate, as it depends on when others release what is in flight: the mean time that
+   * they held it, as this process has seen it. Then a request that waits may be denied again. Not an own property.
+   */
+  readonly isEstimate: boolean
+  /**
    * Where the decision comes from: `'store'`, unless a store outside the process failed or did not have to be asked.
    * If nothing was counted (`'allow'`, `'deny'`), `remaining` and `resetMs` are `NaN`. Not an own property.
    */
@@ -68,6 +73,22 @@ class TierDecision implements Decision {
   get source(): Source {
     return this.#source
   }
+
+  get isEstimate(): boolean {
+    return isEstimated(this)
+  }
+}
+
+/** True where a tier denies of which nobody knows how long one has to wait. */
+export function isEstimated({ tiers }: Pick<Decision, 'tiers'>): boolean {
+  return tiers.some(
+    ({ policy, retryAfterMs }) => policy.unit === 'concurrent-requests' && isUnsure(retryAfterMs)
+  )
+}
+
+/** True for a wait, but for one that never ends. */
+function isUnsure(retryAfterMs: number): boolean {
+  return retryAfterMs !== 0 && retryAfterMs !== Number.POSITIVE_INFINITY
 }
 
 /*
@@ -106,7 +127,7 @@ class TieredDecision implements Decision {
     this.allowed = tiers.every((tier) => tier.allowed)
     this.limit = reported.limit
     this.remaining = reported.remaining
-    this.retryAfterMs = Math.max(...tiers.map((tier) => tier.retryAfterMs))
+    this.retryAfterMs = longestWait(tiers)
     this.resetMs = reported.resetMs
     this.tiers = tiers
   }
@@ -118,6 +139,19 @@ class TieredDecision implements Decision {
   get source(): Source {
     return this.tiers[0]!.source
   }
+
+  get isEstimate(): boolean {
+    return isEstimated(this)
+  }
+}
+
+/** The longest wait that is known; `NaN` where there are waits, and none is. */
+function longestWait(tiers: readonly Decision[]): number {
+  let longest = 0
+  for (const { retryAfterMs } of tiers)
+    if (retryAfterMs > longest || longest === 0) longest = retryAfterMs
+    else if (Number.isNaN(longest) && retryAfterMs > 0) longest = retryAfterMs
+  return longest
 }
 
 function reportedOf(tiers: readonly Decision[]): Decision {

@@ -1,9 +1,12 @@
+import { acquired, mustRelease, type Ran, ranWith, type WaitOptions } from './acquiring.js'
+import { Admission } from './admission.js'
 import type { Receipt } from './async-store.js'
 import type { Clock } from './clock.js'
 import { type Decision, decisionOf } from './decision.js'
 import { type Duration, durationMs } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
+import type { Permit } from './permit.js'
 import type { Policy } from './policy.js'
 import type { Buckets } from './store.js'
 import { PolicyVariants } from './variants.js'
@@ -19,6 +22,20 @@ export interface Limiter {
    * @throws HeadgateError `HEADGATE_BAD_KEY`, `HEADGATE_BAD_COST`; never for a denial
    */
   consume(key: Key, cost?: number): Decision
+  /**
+   * Decides one request, and takes `cost` permits where `concurrency` counts what is in flight, until they are released.
+   * With a `queue` it waits for them, and answers by a promise: see `QueueingLimiter`.
+   * @example
+   * using permit = limiter.acquire('tenant:7')
+   * if (permit.allowed) work()
+   * @throws HeadgateError as `consume`
+   */
+  acquire(key: Key, cost?: number): Permit
+  /**
+   * Acquires permits, does the work if they were given, and releases them however the work ends.
+   * @returns the decision, and what the work returned
+   */
+  run<T>(key: Key, work: (permit: Permit) => T | PromiseLike<T>, cost?: number): Promise<Ran<T>>
   /** What `consume(key)` would answer, without charging; `remaining` and `resetMs` are the current ones. */
   peek(key: Key): Decision
   /**
@@ -37,6 +54,23 @@ export interface Limiter {
   block(key: Key, duration: Duration): void
   /** How many keys owe something now. Walks the whole table: use it in tests and dashboards, not per request. */
   size(): number
+  /** Denies all that wait for permits, and lets nobody wait any more. */
+  close(): void
+}
+
+/** A limiter whose `concurrency` has a `queue`. */
+export interface QueueingLimiter extends Omit<Limiter, 'acquire' | 'run'> {
+  /**
+   * As that of a limiter without a queue, but it waits for permits, in the order of arrival of each key.
+   * @throws the reason of `signal` if that is aborted meanwhile
+   */
+  acquire(key: Key, cost?: number, options?: WaitOptions): Promise<Permit>
+  run<T>(
+    key: Key,
+    work: (permit: Permit) => T | PromiseLike<T>,
+    cost?: number,
+    options?: WaitOptions
+  ): Promise<Ran<T>>
 }
 
 /** The parts that a limiter is made of. */
@@ -56,6 +90,8 @@ export class PolicyLimiter implements Limiter {
   readonly #buckets: Buckets
   readonly #take: Action
   readonly #variants: PolicyVariants
+  /** null where nothing is counted in flight. */
+  readonly admission: Admission | null
 
   constructor({ policies, buckets, now, countDenied, blockMs }: LimiterParts) {
     this.policies = policies
@@ -63,10 +99,38 @@ export class PolicyLimiter implements Limiter {
     this.#buckets = buckets
     this.#take = { kind: 'take', countDenied, blockMs }
     this.#variants = new PolicyVariants(policies)
+    this.admission = buckets.release === undefined ? null : this.#admission()
   }
 
   consume(key: Key, cost = 1): Decision {
+    if (this.admission !== null) throw mustRelease('consume')
     return decisionOf(this.take(key, cost, this.policies), true)
+  }
+
+  acquire(key: Key, cost = 1, options?: WaitOptions): Permit {
+    const permit = acquired(this, keyText(key), cost, options)
+    return permit as Permit
+  }
+
+  run<T>(
+    key: Key,
+    work: (permit: Permit) => T | PromiseLike<T>,
+    cost = 1,
+    options?: WaitOptions
+  ): Promise<Ran<T>> {
+    return ranWith(() => this.acquire(key, cost, options), work)
+  }
+
+  close(): void {
+    this.admission?.close()
+  }
+
+  instantOf({ at }: Verdict): number {
+    return at
+  }
+
+  giveBackPermit(key: string, permit: number, cost: number, since: number): void {
+    this.admission!.release({ key, cost }, permit, this.now() - since)
   }
 
   peek(key: Key): Decision {
@@ -127,6 +191,18 @@ export class PolicyLimiter implements Limiter {
   /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
   withLimits(limits: readonly unknown[]): readonly Policy[] {
     return this.#variants.withLimits(limits)
+  }
+
+  #admission(): Admission {
+    const buckets = this.#buckets
+    const admission = new Admission({
+      policies: this.policies,
+      take: ({ key, cost, policies }) => this.take(key, cost, policies),
+      release: (key, permit, cost) => buckets.release!(key, permit, cost),
+      releasesUnseen: buckets.releasesUnseen === true
+    })
+    if (admission.hasLine) buckets.onRelease?.((key) => admission.released(key))
+    return admission
   }
 
   #decide(action: Action, key: Key, cost: number, policies: readonly Policy[]): Verdict {

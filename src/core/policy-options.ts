@@ -1,5 +1,5 @@
 import { type Duration, durationMs } from './duration.js'
-import { badOption, type Option, type TableOf } from './options.js'
+import { badOption, type Option, type OptionTable, type TableOf } from './options.js'
 import { oneOf, wholeNumber } from './readers.js'
 import { strategyOf } from './registry.js'
 import type { Strategy } from './strategy.js'
@@ -14,8 +14,11 @@ export type StrategyName =
   | 'leaky-bucket'
   | (string & {})
 
-/** The options of one policy, as they are written. */
-export interface PolicyOptions extends StrategyOptions {
+/** The options of one policy, as they are written: so many units in a window, or so many requests in flight. */
+export type PolicyOptions = WindowOptions | ConcurrencyOptions
+
+/** A policy that counts what begins in a window of time. */
+export interface WindowOptions extends StrategyOptions {
   /** What headers and problem details call it: printable ASCII. `default` if left out. */
   readonly name?: string | undefined
   /** Units per window, a positive whole number. */
@@ -24,6 +27,27 @@ export interface PolicyOptions extends StrategyOptions {
   readonly window: Duration
   /** An algorithm by name or as an object; `'fixed-window'` if left out. */
   readonly strategy?: StrategyName | Strategy | undefined
+  readonly concurrency?: undefined
+  readonly queue?: undefined
+  readonly maxWait?: undefined
+}
+
+/** A policy that counts what is in flight: admitted, and not released yet. */
+export interface ConcurrencyOptions {
+  /** What headers and problem details call it: printable ASCII. `default` if left out. */
+  readonly name?: string | undefined
+  /** How many units may be in flight at once, for each key: a positive whole number. */
+  readonly concurrency: number
+  /** How many requests of each key may wait for a permit; 0, nobody, if left out. */
+  readonly queue?: number | undefined
+  /** How long one of them waits at the most; 1 s if left out. */
+  readonly maxWait?: Duration | undefined
+  readonly limit?: undefined
+  readonly window?: undefined
+  readonly strategy?: undefined
+  readonly burst?: undefined
+  readonly align?: undefined
+  readonly delayAfter?: undefined
 }
 
 /** Policy options that only some strategies accept: each strategy lists its own in `accepts`. */
@@ -77,11 +101,8 @@ export function partOf(units: number, share: number): number {
   return Math.max(1, Math.floor(units * share))
 }
 
-/** All options of one policy. */
-export const policyOptions = {
-  name: {
-    read: (_option: string, value: unknown) => checkPolicyName(value ?? 'default')
-  },
+/** The options of a policy with a window. */
+const windowOptions = {
   limit: {
     read: (option: string, value: unknown) => wholeNumber(option, value, 1),
     isRequired: true
@@ -89,7 +110,53 @@ export const policyOptions = {
   window: { read: durationMs, isRequired: true },
   strategy: { read: (_option: string, value: unknown) => strategyOf(value ?? 'fixed-window') },
   ...strategyOptions
+} as const satisfies OptionTable
+
+/** The options of a policy that counts what is in flight. */
+export const concurrencyOptions = {
+  concurrency: { read: concurrencyOf, isRequired: true },
+  queue: {
+    read: (option: string, value: unknown) => (value === undefined ? 0 : wholeNumber(option, value, 0))
+  },
+  maxWait: { read: maxWaitOf, dependsOn: ['queue'] }
+} as const satisfies OptionTable
+
+/** All options of one policy. */
+export const policyOptions = {
+  name: {
+    read: (_option: string, value: unknown) => checkPolicyName(value ?? 'default')
+  },
+  ...windowOptions,
+  ...concurrencyOptions
 } as const satisfies TableOf<PolicyOptions>
+
+/** What of some options only policies with a window have, and what only those that count what is in flight. */
+export function kindsIn(options: object): {
+  readonly window: readonly string[]
+  readonly inFlight: readonly string[]
+} {
+  const given = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  return {
+    window: given.filter((name) => Object.hasOwn(windowOptions, name)),
+    inFlight: given.filter((name) => Object.hasOwn(concurrencyOptions, name))
+  }
+}
+
+function concurrencyOf(option: string, value: unknown): number {
+  return wholeNumber(option, value, 1)
+}
+
+/** How long one waits in a queue unless said otherwise, ms. */
+const usualWaitMs = 1000
+
+function maxWaitOf(option: string, value: unknown): number {
+  const waitMs = value === undefined ? usualWaitMs : durationMs(option, value)
+  if (waitMs <= longestWaitMs) return waitMs
+  throw badOption(option, value, 'nobody waits for longer than 24 days; give less')
+}
+
+/** The longest that a timer of Node can wait, ms. */
+const longestWaitMs = 2 ** 31 - 1
 
 /** The names of the policy options that only some strategies accept. */
 export const strategyOptionNames = Object.keys(strategyOptions) as (keyof StrategyOptions)[]

@@ -1,6 +1,6 @@
 import { badOption, checkNames, inheritable, type OptionTable, pick } from './options.js'
 import { checkUnique, definePolicy, type Policy, tierName } from './policy.js'
-import { type PolicyOptions, policyOptions } from './policy-options.js'
+import { kindsIn, type PolicyOptions, policyOptions } from './policy-options.js'
 
 /**
  * One policy, or in its place `limits`: several policies on one key, decided together, all or nothing. This is how a
@@ -66,11 +66,23 @@ function listOf<One>(limits: unknown): readonly One[] {
  */
 export function definePolicies(tiers: readonly PolicyOptions[]): readonly Policy[] {
   const named = tiers.map((tier) =>
-    tier.name === undefined && tiers.length > 1 ? { ...tier, name: tierName(tier.limit, tier.window) } : tier
+    tier.name === undefined && tiers.length > 1 ? { ...tier, name: tierName(tier) } : tier
   )
   const policies = named.map((tier) => definePolicy(tier))
   checkUnique(policies)
+  checkOneInFlight(policies)
   return policies
+}
+
+/** All policies of a limiter have one key, so of two that count what is in flight the lower one alone would matter. */
+function checkOneInFlight(policies: readonly Policy[]): void {
+  const [, second] = policies.filter(({ unit }) => unit === 'concurrent-requests')
+  if (second !== undefined)
+    throw badOption(
+      'concurrency',
+      second.limit,
+      'one of `limits` counts what is in flight already; keep the lower one'
+    )
 }
 
 /**
@@ -91,11 +103,21 @@ export function isLimitOption(name: string): boolean {
  * lacks `limit` or `window`; all other options are, as `settings` has them.
  */
 export function inherit(outer: object, own: object, settings: OptionTable): object {
-  const { limit, window, limits } = own as Readonly<Record<string, unknown>>
-  const isWhole = limits !== undefined || (limit !== undefined && window !== undefined)
   const given = Object.entries(own).filter(([, value]) => value !== undefined)
-  const inherited = Object.entries(inheritable(outer, own, settings)).filter(
-    ([name]) => !isWhole || !isLimitOption(name)
+  const inherited = Object.entries(inheritable(outer, own, settings)).filter(([name]) =>
+    isInherited(name, own)
   )
   return Object.fromEntries([...inherited, ...given])
+}
+
+/** What says a limit goes with what says the same kind of limit, as long as `own` does not say all of it. */
+function isInherited(name: string, own: object): boolean {
+  const { limit, window, limits, concurrency } = own as Readonly<Record<string, unknown>>
+  if (!isLimitOption(name)) return true
+  if (limits !== undefined || concurrency !== undefined) return false
+  if (limit !== undefined && window !== undefined) return false
+  const kinds = kindsIn(own)
+  const [isWindow, isInFlight] = [kinds.window.length > 0, kinds.inFlight.length > 0]
+  const { [isWindow ? 'inFlight' : 'window']: others } = kindsIn({ [name]: true })
+  return !(isWindow || isInFlight) || others.length === 0
 }

@@ -1,18 +1,22 @@
-import { type Duration, durationMs, durationText } from './duration.js'
+import { durationMs, durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
 import { badOption, checkNames, shown } from './options.js'
 import {
+  type ConcurrencyOptions,
+  kindsIn,
   type PolicyOptions,
   partOf,
   policyOptions,
   readStrategyOptions,
   strategyOptionNames,
-  strategyOptions
+  strategyOptions,
+  type WindowOptions
 } from './policy-options.js'
 import { wholeNumber } from './readers.js'
 import { isBuiltIn } from './registry.js'
 import { closed, open } from './strategies/constant.js'
+import { inFlight } from './strategies/in-flight.js'
 import type { Rule, Strategy } from './strategy.js'
 import { probe } from './strategy-probe.js'
 
@@ -24,11 +28,16 @@ export interface Policy extends Rule {
   readonly slots: number
   /**
    * The window, in ms, within which `capacity` units come back: what headers state beside the capacity, so that
-   * a burst never overstates the rate.
+   * a burst never overstates the rate. `null` for what is in flight, which no window gives back.
    */
-  readonly quotaWindowMs: number
+  readonly quotaWindowMs: number | null
   /** True where its strategy holds requests back. */
   readonly shapes: boolean
+  /** What it counts, by the registry of draft-ietf-httpapi-ratelimit-headers-11 §3.1.2. */
+  readonly unit: 'requests' | 'concurrent-requests'
+  /** How many requests of a key may wait for a permit, and for how long, ms; both 0 where nobody waits. */
+  readonly queue: number
+  readonly maxWaitMs: number
 }
 
 /**
@@ -37,12 +46,51 @@ export interface Policy extends Rule {
  */
 export function definePolicy(options: PolicyOptions, where = 'a policy'): Policy {
   checkNames(options, policyOptions, where)
+  checkOneKind(options)
+  const name = policyOptions.name.read('name', options.name)
+  return options.concurrency === undefined
+    ? defineWindow(options as WindowOptions, name)
+    : defineConcurrency(options, name)
+}
+
+/** Refuses a policy that would count both in a window and in flight. */
+function checkOneKind(options: PolicyOptions): void {
+  const { window, inFlight } = kindsIn(options)
+  const [option] = inFlight
+  if (option === undefined) return
+  const value = options[option as keyof PolicyOptions]
+  if (options.concurrency === undefined)
+    throw badOption(
+      option,
+      value,
+      'it says who waits for a permit of `concurrency`: give that too, or leave it out'
+    )
+  if (window.length > 0)
+    throw badOption(
+      option,
+      value,
+      `a policy counts in a window or in flight, and this one has \`${window[0]}\` too: write both into \`limits: [{ limit, window }, { concurrency }]\``
+    )
+}
+
+function defineConcurrency(options: ConcurrencyOptions, name: string): Policy {
+  const limit = policyOptions.concurrency.read('concurrency', options.concurrency)
+  const queue = policyOptions.queue.read('queue', options.queue)
+  const maxWaitMs = policyOptions.maxWait.read('maxWait', options.maxWait)
+  if (queue === 0 && options.maxWait !== undefined)
+    throw badOption('maxWait', options.maxWait, 'without a `queue` nobody waits: give both, or leave it out')
+  const waiting = { queue, maxWaitMs: queue === 0 ? 0 : maxWaitMs }
+  return complete({ name, strategy: inFlight, limit, windowMs: 0, unit: 'concurrent-requests', ...waiting })
+}
+
+const inWindow = { unit: 'requests', queue: 0, maxWaitMs: 0 } as const
+
+function defineWindow(options: WindowOptions, name: string): Policy {
   const strategy = policyOptions.strategy.read('strategy', options.strategy)
   const limit = policyOptions.limit.read('limit', options.limit)
   const windowMs = policyOptions.window.read('window', options.window)
   const own = readStrategyOptions(options, strategy)
-  const name = policyOptions.name.read('name', options.name)
-  const policy = complete({ name, strategy, limit, windowMs, ...own })
+  const policy = complete({ name, strategy, limit, windowMs, ...inWindow, ...own })
   if (!isBuiltIn(strategy)) probe(policy)
   return policy
 }
@@ -58,7 +106,7 @@ export function withLimit(policy: Policy, limit: unknown): Policy {
   if (!Number.isSafeInteger(limit) || (limit as number) < 0)
     throw new HeadgateError(
       'HEADGATE_BAD_LIMIT',
-      `The limit function of policy '${policy.name}' returned ${shown(limit)}: return a positive whole number${typeof limit === 'string' ? ', not a text' : ''}, 0 to deny, or Infinity for no limit.`
+      `The ${policy.unit === 'requests' ? 'limit' : 'concurrency'} function of policy '${policy.name}' returned ${shown(limit)}: return a positive whole number${typeof limit === 'string' ? ', not a text' : ''}, 0 to deny, or Infinity for no limit.`
     )
   try {
     return tried(complete({ ...policy, limit: limit as number }))
@@ -74,7 +122,8 @@ const triedStrategies = new WeakSet<Strategy>()
 /** A policy with a computed limit: what its strategy did under the limit of 1 that stood for it says little. */
 function tried(policy: Policy): Policy {
   const { strategy, limit } = policy
-  if (limit === 1 || isBuiltIn(strategy) || triedStrategies.has(strategy)) return policy
+  if (limit === 1 || isBuiltIn(strategy) || strategy === inFlight || triedStrategies.has(strategy))
+    return policy
   probe(policy)
   triedStrategies.add(strategy)
   return policy
@@ -98,18 +147,38 @@ export function withShare(policy: Policy, share: number): Policy {
 
 /** All policies are objects of one shape, whatever they leave out: else each that differs would slow all of them down. */
 function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 'shapes'>): Policy {
-  const { name, strategy, limit, windowMs } = rule
+  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs } = rule
   const capacity = strategy.capacity?.(rule) ?? limit
   strategy.validate?.({ ...rule, capacity })
-  const quotaWindowMs = capacity === limit ? windowMs : divideUp(capacity * windowMs, limit)
+  const quotaWindowMs = quotaWindowOf(rule, capacity)
   const asked = strategy.slots({ ...rule, capacity })
   if (asked > mostSlots) throw tooLarge({ ...rule, capacity }, strategy, asked)
   const slots = wholeNumber(`slots of strategy '${strategy.name}'`, asked, 0)
   const shapes = strategy.shapes === true
-  const own = { name, strategy, limit, windowMs, capacity, quotaWindowMs, slots, shapes }
+  const own = {
+    name,
+    strategy,
+    limit,
+    windowMs,
+    capacity,
+    quotaWindowMs,
+    slots,
+    shapes,
+    unit,
+    queue,
+    maxWaitMs
+  }
   const all: Record<string, unknown> = own
   for (const option of strategyOptionNames) all[option] = rule[option]
   return Object.freeze(own)
+}
+
+function quotaWindowOf(
+  { limit, windowMs, unit }: Pick<Policy, 'limit' | 'windowMs' | 'unit'>,
+  capacity: number
+) {
+  if (unit === 'concurrent-requests') return null
+  return capacity === limit ? windowMs : divideUp(capacity * windowMs, limit)
 }
 
 /** The most numbers that a key may have: 128 MiB, which a store can still have in one piece. */
@@ -126,9 +195,11 @@ function tooLarge(rule: Rule, strategy: Strategy, slots: number): HeadgateError 
   )
 }
 
-/** Names for tiers that were given none: what they allow, `10-per-1s`. */
-export function tierName(limit: number, window: Duration): string {
-  return `${limit}-per-${durationText(durationMs('window', window))}`
+/** Names for tiers that were given none: what they allow, `10-per-1s` or `10-in-flight`. */
+export function tierName({ limit, window, concurrency }: PolicyOptions): string {
+  return concurrency === undefined
+    ? `${limit}-per-${durationText(durationMs('window', window))}`
+    : `${concurrency}-in-flight`
 }
 
 /** @throws HeadgateError `HEADGATE_POLICY_CLASH` where two names differ at most by case */
@@ -157,5 +228,12 @@ export function ruleOf(policy: Policy): readonly unknown[] {
 
 /** Rules as error messages tell them apart. */
 export function shownRules(policies: readonly Policy[]): string {
-  return policies.map(({ limit, windowMs }) => `${limit} in ${windowMs} ms`).join(', ')
+  return policies
+    .map(({ limit, windowMs, unit }) =>
+      unit === 'concurrent-requests' ? `${limit} in flight` : `${limit} in ${windowMs} ms`
+    )
+    .join(', ')
 }
+
+/** A policy that admits everything and counts nothing. */
+export const unlimited: Policy = withLimit(definePolicy({ limit: 1, window: 1000 }), Number.POSITIVE_INFINITY)

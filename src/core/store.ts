@@ -49,6 +49,15 @@ export interface Buckets {
    * being paid back. Returns false, and blocks nothing, if as many keys are blocked as the store may hold.
    */
   block(key: string, blockMs: number, now: number): boolean
+  /**
+   * Gives back permits that a decision took: `permit` is what its verdict knows them by. Left out where policies count
+   * nothing in flight.
+   */
+  release?(key: string, permit: number, cost: number): void
+  /** Calls back with the key whenever permits are released, for whoever waits for them. */
+  onRelease?(listener: (key: string) => void): void
+  /** True where others may release permits without `onRelease` telling. */
+  readonly releasesUnseen?: boolean
   /** How many keys owe something at `now`. Counts them one by one, so use it in tests and dashboards, not per request. */
   size(now: number): number
 }

@@ -5,9 +5,10 @@ export type OnStoreError = 'allow' | 'deny' | 'local'
 
 /**
  * Where a decision comes from: the store itself (`store`); units leased from it earlier (`lease`); a denial it gave
- * earlier (`cache`); or, while it failed, this process's share (`local`) or no count at all (`allow`, `deny`).
+ * earlier (`cache`); or, while it failed, this process's share (`local`) or no count at all (`allow`, `deny`). What waited for
+ * a permit when the limiter was closed is denied by that (`closed`).
  */
-export type Source = 'store' | 'lease' | 'cache' | OnStoreError
+export type Source = 'store' | 'lease' | 'cache' | 'closed' | OnStoreError
 
 /** What the store is to do: look, charge what is admitted, charge what is spent already, or charge ahead of requests. */
 export type ActionKind = 'peek' | 'take' | 'charge' | 'lease'
@@ -43,6 +44,8 @@ export interface Verdict {
   readonly isBlocked: boolean
   /** Units that every tier was charged. */
   readonly charged: number
+  /** What the store knows the permits by that were taken, to be released; 0, or left out, if none were. */
+  readonly permit?: number
   /** The instant of the decision, ms on the clock that the store goes by. */
   readonly at: number
   readonly source: Source
@@ -76,6 +79,7 @@ export class OwnVerdict implements Verdict {
   isAllowed = false
   isBlocked = false
   charged = 0
+  permit = 0
   at = 0
   readonly source: Source = 'store'
   policies: readonly Policy[]

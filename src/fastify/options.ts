@@ -59,7 +59,12 @@ export type RateLimitPluginOptions = FastifyLimitSettings & {
   readonly policies?: { readonly [Name in PolicyName]?: FastifyRouteLimit } | undefined
 } & (
     | FastifyLimitRules
-    | { readonly limit?: undefined; readonly window?: undefined; readonly limits?: undefined }
+    | {
+        readonly limit?: undefined
+        readonly window?: undefined
+        readonly limits?: undefined
+        readonly concurrency?: undefined
+      }
   )
 
 /** Options of a gate, with the plugin's settings filled in. */

@@ -40,7 +40,7 @@ export class DenialMaker<Req, Res> {
     const denied = { host, request, response, record, isBlocked }
     const head = this.#fields.denied(host, response, record)
     const { onLimited, message } = this.#plan
-    if (record.source === 'deny') {
+    if (record.source === 'deny' || record.source === 'closed') {
       const body = bodyOf(host, request, { status: 503, kind: 'capacity', tiers: quotas(record) })
       return { kind: 'denied', response: { status: 503, ...head, isFresh: true, body }, rateLimit: record }
     }
@@ -143,6 +143,7 @@ function bodyOf<Req>(
     status,
     violatedPolicies: tiers.filter((tier) => !tier.allowed).map((tier) => tier.policy.name),
     retryAfterSeconds: retryAfterSeconds(tiers),
+    ...(tiers.some(isUnsure) ? { isUnsure: true } : {}),
     ...(message === null ? {} : { message })
   }
   return {
@@ -150,6 +151,11 @@ function bodyOf<Req>(
     denial,
     content: denialBody(typeof accept === 'string' ? accept : undefined, denial, host.denialForm)
   }
+}
+
+/** True for a tier that denies until nobody knows when. */
+function isUnsure({ allowed, retryAfterMs }: Quota): boolean {
+  return !allowed && Number.isNaN(retryAfterMs)
 }
 
 /** The error with the status of the denial, as `createError(429, error)` of http-errors has it; its own comes first. */

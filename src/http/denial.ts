@@ -10,6 +10,8 @@ export interface Denial {
   readonly violatedPolicies: readonly string[]
   /** As in the Retry-After field; null when there is none. */
   readonly retryAfterSeconds: number | null
+  /** True where there is none because nobody knows when, rather than because waiting does not help. */
+  readonly isUnsure?: boolean
   /** Replaces the built-in sentence; the `detail` of problem details, which have none without it. */
   readonly message?: string
 }
@@ -115,7 +117,8 @@ export function denialJson(denial: Denial): {
 
 function textOf(denial: Denial): string {
   const seconds = finiteSeconds(denial)
-  const wait = seconds === null ? '; waiting does not help.' : `, retry in ${seconds} s.`
+  const unknown = denial.isUnsure === true ? ', retry later.' : '; waiting does not help.'
+  const wait = seconds === null ? unknown : `, retry in ${seconds} s.`
   return denial.message ?? PROBLEMS[denial.kind].sentence + wait
 }
 

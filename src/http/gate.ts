@@ -1,13 +1,17 @@
+import type { Admission } from '../core/admission.js'
 import { decisionOf } from '../core/decision.js'
 import { badOption } from '../core/options.js'
+import { OwnPermit } from '../core/permit.js'
 import type { Verdict } from '../core/verdict.js'
+import type { Leaver } from '../core/waiting-line.js'
 import { warn } from '../core/warn.js'
 import { addressKey } from './address.js'
 import type { HandParts } from './by-hand.js'
 import { type Client, clientOf, nobody, peerOf } from './client-address.js'
 import { CountOnly } from './count-only.js'
 import { DenialMaker } from './denial-maker.js'
-import type { Host } from './host.js'
+import { whenEnded } from './endings.js'
+import { type Exchange, exchangeOf, type Host } from './host.js'
 import { type KeyReader, keyReader } from './key.js'
 import { preflightKey } from './key-text.js'
 import type { GatePlan } from './options.js'
@@ -164,18 +168,43 @@ export class Gate<Req, Res> implements Recorder {
 
   #decide(asked: Asked<Req, Res>): Outcome | PromiseLike<Outcome> {
     const { limiter, policies, key, cost } = asked
+    if (limiter.admission !== null) return this.#admitInFlight(asked, limiter.admission)
     const verdict = limiter.take(key, cost, policies)
     return isPromiseLike<Verdict>(verdict)
       ? Promise.resolve(verdict).then((late) => this.#conclude(asked, late))
       : this.#conclude(asked, verdict)
   }
 
+  /** Decides where what is in flight is counted: the request may have to wait, and gives back what it takes at its end. */
+  #admitInFlight(asked: Asked<Req, Res>, admission: Admission): Outcome | PromiseLike<Outcome> {
+    const { host, response } = asked
+    const exchange = exchangeOf(host, response)
+    const leaver: Leaver | null = admission.hasLine && !this.isShadow ? { leave: null } : null
+    const verdict = admission.admit(asked, leaver)
+    if (!isPromiseLike<Verdict | null>(verdict)) return this.#conclude(asked, verdict, exchange)
+    const stop = leaver === null ? null : whenEnded(exchange.host, exchange.response, () => leaver.leave?.())
+    return verdict.then((late) => {
+      stop?.()
+      return late === null ? answered : this.#conclude(asked, late, exchange)
+    })
+  }
+
   /** Tells of a decision, and makes the outcome of it. */
-  #conclude(asked: Asked<Req, Res>, verdict: Verdict): Outcome | PromiseLike<Outcome> {
+  #conclude(
+    asked: Asked<Req, Res>,
+    verdict: Verdict,
+    exchange: Exchange | null = null
+  ): Outcome | PromiseLike<Outcome> {
     const { host, request, response, kind } = asked
     const { at, isBlocked } = verdict
-    const decision = decisionOf(verdict, true)
-    const record = new RequestRateLimit(asked, decision, at)
+    const permit = exchange === null ? null : new OwnPermit(verdict, asked.limiter, asked.key, asked.cost)
+    const decision = permit ?? decisionOf(verdict, true)
+    const record = new RequestRateLimit(asked, decision, at, permit)
+    if (permit?.allowed === true) {
+      whenEnded(exchange!.host, exchange!.response, () => permit.release())
+      // Its client has left while something was awaited: nobody is served.
+      if (exchange!.host.isClosed(exchange!.response)) return answered
+    }
     const earlier = recordOf(request)
     if (earlier !== undefined) record.follow(earlier)
     keepRecord(request, record)

@@ -1,3 +1,4 @@
+import { HeadgateError } from '../core/errors.js'
 import type { PeerSocket, TrustedHops } from './client-address.js'
 import type { DenialBody } from './denial.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
@@ -63,6 +64,17 @@ export interface Host<Req, Res> {
    * several calls the first counts. It is asked once a response, whatever waits for the end.
    */
   onEnd(response: Res, ended: (isWhole: boolean) => void): void
+  /**
+   * For calls that have no response of their own: the one with which a call is over; null where nothing tells of that, so
+   * that the call cannot be counted in flight.
+   */
+  exchangeOf?(call: Res): Exchange | null
+}
+
+/** A response, and how to speak with it. */
+export interface Exchange {
+  readonly host: Host<never, object>
+  readonly response: object
 }
 
 /** What looks out for an answer. */
@@ -75,4 +87,19 @@ export interface AnswerWatch {
 /** True while a request can still be answered. */
 export function isOpen<Res>(host: Host<never, Res>, response: Res): boolean {
   return !host.hasAnswered(response) && !host.isOnWire(response)
+}
+
+/**
+ * The response with which a call is over.
+ * @throws HeadgateError `HEADGATE_MISUSE` where nothing tells of that
+ */
+export function exchangeOf<Res>(host: Host<never, Res>, response: Res): Exchange {
+  if (host.exchangeOf === undefined)
+    return { host: host as Host<never, object>, response: response as object }
+  const exchange = host.exchangeOf(response)
+  if (exchange !== null) return exchange
+  throw new HeadgateError(
+    'HEADGATE_MISUSE',
+    'Nothing tells when this message has been handled, so it cannot be counted in flight: call `run` of a limiter in its handler.'
+  )
 }

@@ -9,7 +9,12 @@ export type { Duration } from '../core/duration.js'
 export { type ErrorCode, HeadgateError } from '../core/errors.js'
 export type { Key } from '../core/key-and-cost.js'
 export type { Policy } from '../core/policy.js'
-export type { PolicyOptions, StrategyName } from '../core/policy-options.js'
+export type {
+  ConcurrencyOptions,
+  PolicyOptions,
+  StrategyName,
+  WindowOptions
+} from '../core/policy-options.js'
 export type { PolicyOrLimits } from '../core/policy-or-limits.js'
 export type { Store } from '../core/store.js'
 export type { Growth, Rule, RuleOption, Strategy } from '../core/strategy.js'
@@ -23,4 +28,4 @@ export type { Known, Who } from './known.js'
 export type { GateOptions, GateSettings } from './options.js'
 export { rateLimitOf } from './records.js'
 export type { RequestRateLimit } from './request-rate-limit.js'
-export type { PerRequest, RuleOptions } from './rules.js'
+export type { ConcurrencyRule, PerRequest, RuleOptions, WindowRule } from './rules.js'

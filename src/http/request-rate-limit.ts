@@ -1,6 +1,7 @@
 import { AsyncPolicyLimiter } from '../core/async-limiter.js'
 import { type Decision, decisionOf } from '../core/decision.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
+import type { Permit } from '../core/permit.js'
 import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
 import type { Source, Verdict } from '../core/verdict.js'
@@ -73,13 +74,15 @@ export class RequestRateLimit implements Decision {
   #charges: Charges | undefined
   #partitionKey: string | undefined
   #wire: Wire | undefined
+  readonly #permit: Permit | null
 
   /** @internal */
-  constructor(asked: Asked, decision: Decision, at: number) {
+  constructor(asked: Asked, decision: Decision, at: number, permit: Permit | null = null) {
     this.key = asked.key
     this.#asked = asked
     this.#decision = decision
     this.#at = at
+    this.#permit = permit
   }
 
   /** What an earlier limiter on the same request decided. */
@@ -122,6 +125,18 @@ export class RequestRateLimit implements Decision {
 
   get source(): Source {
     return this.#decision.source
+  }
+
+  get isEstimate(): boolean {
+    return this.#decision.isEstimate
+  }
+
+  /**
+   * Gives back now what the request was given in flight (`concurrency`), where the rest of it takes nothing that is scarce;
+   * otherwise that comes back when the response has ended. A second time it does nothing.
+   */
+  release(): void {
+    this.#permit?.release()
   }
 
   /**

@@ -2,7 +2,7 @@ import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
-import type { PolicyOptions } from '../core/policy-options.js'
+import type { ConcurrencyOptions, PolicyOptions, WindowOptions } from '../core/policy-options.js'
 import type { Written } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { type LimiterSettings, limiterOpener } from '../limiter/options.js'
@@ -13,12 +13,21 @@ import { gather, isPromiseLike } from './promise.js'
 /** A value, or a function of the request that gives it, or a promise of it. */
 export type PerRequest<Req, T> = T | ((request: Req) => T | PromiseLike<T>)
 
-/** One policy, whose limit and window may be computed for each request. */
-export type RuleOptions<Req> = Omit<PolicyOptions, 'limit' | 'window'> & {
+/** One policy, whose limit and window, or how much may be in flight, may be computed for each request. */
+export type RuleOptions<Req> = WindowRule<Req> | ConcurrencyRule<Req>
+
+/** A policy that counts what begins in a window. */
+export type WindowRule<Req> = Omit<WindowOptions, 'limit' | 'window'> & {
   /** Units per window. A function may return 0, which denies, and `Infinity`, which admits. */
   readonly limit: PerRequest<Req, number>
   /** Length of the window. Each length that a function returns has counters of its own. */
   readonly window: PerRequest<Req, number | string>
+}
+
+/** A policy that counts what is in flight. */
+export type ConcurrencyRule<Req> = Omit<ConcurrencyOptions, 'concurrency'> & {
+  /** How many units may be in flight. A function may return 0, which denies, and `Infinity`, which admits. */
+  readonly concurrency: PerRequest<Req, number>
 }
 
 /** What a request is decided by. */
@@ -61,7 +70,7 @@ export function ruleSource<Req>(
   settings: LimiterSettings,
   owner: Owner
 ): RuleSource<Req> {
-  const areLimitsKnown = tiers.every((tier) => typeof tier.limit !== 'function')
+  const areLimitsKnown = tiers.every((tier) => typeof limitOf(tier) !== 'function')
   const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
   const open = limiterOpener(settings, memoryStore, {
     ...owner,
@@ -70,11 +79,8 @@ export function ruleSource<Req>(
   const build = (windows: readonly unknown[]) =>
     open(
       tiers.map((tier, i) => ({
-        ...tier,
-        // A limit of 1 stands for one that is not known yet: a key then counts as owing for the longest time.
-        limit: typeof tier.limit === 'function' ? 1 : tier.limit,
-        name: tier.name ?? (isList && isComputed(tier) ? `limit-${i + 1}` : undefined),
-        window: windows[i] as number | string
+        ...known(tier, windows[i] as number | string),
+        name: tier.name ?? (isList && isComputed(tier) ? `limit-${i + 1}` : undefined)
       })),
       areLimitsKnown
     )
@@ -95,8 +101,20 @@ export function ruleSource<Req>(
   return new ComputedRules(tiers, build)
 }
 
-function isComputed<Req>({ limit, window }: RuleOptions<Req>): boolean {
-  return typeof limit === 'function' || typeof window === 'function'
+/** A rule without functions. A limit of 1 stands for one that is not known yet: a key then owes for the longest time. */
+function known<Req>(tier: RuleOptions<Req>, window: number | string): PolicyOptions {
+  if (tier.concurrency !== undefined)
+    return { ...tier, concurrency: typeof tier.concurrency === 'function' ? 1 : tier.concurrency }
+  return { ...tier, limit: typeof tier.limit === 'function' ? 1 : tier.limit, window }
+}
+
+/** What a rule limits by. */
+function limitOf<Req>(tier: RuleOptions<Req>): PerRequest<Req, number> {
+  return tier.concurrency ?? (tier.limit as PerRequest<Req, number>)
+}
+
+function isComputed<Req>(tier: RuleOptions<Req>): boolean {
+  return typeof limitOf(tier) === 'function' || typeof tier.window === 'function'
 }
 
 class ComputedRules<Req> implements RuleSource<Req> {
@@ -115,7 +133,8 @@ class ComputedRules<Req> implements RuleSource<Req> {
     const windows = tiers.map((tier) => (typeof tier.window === 'function' ? 1000 : tier.window))
     this.sample = build(windows)
     const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
-    if (hasOneWindow) this.#limiters.set(windows.map(windowMs).join(), this.sample)
+    if (hasOneWindow)
+      this.#limiters.set(tiers.map((tier, i) => windowOf(tier, windows[i])).join(), this.sample)
     this.laterBlocks = hasOneWindow ? null : new LaterBlocks()
   }
 
@@ -143,10 +162,14 @@ class ComputedRules<Req> implements RuleSource<Req> {
 
   forRequest(request: Req): Rules | Promise<Rules> {
     const values = gather(
-      this.#tiers.flatMap(({ limit, window }) => [
-        () => (typeof limit === 'function' ? limit(request) : undefined),
-        () => (typeof window === 'function' ? window(request) : window)
-      ])
+      this.#tiers.flatMap((tier) => {
+        const limit = limitOf(tier)
+        const { window } = tier
+        return [
+          () => (typeof limit === 'function' ? limit(request) : undefined),
+          () => (typeof window === 'function' ? window(request) : window)
+        ]
+      })
     )
     return isPromiseLike(values) ? values.then((late) => this.#rules(late)) : this.#rules(values)
   }
@@ -155,13 +178,13 @@ class ComputedRules<Req> implements RuleSource<Req> {
   #rules(values: readonly unknown[]): Rules {
     const limits = this.#tiers.map((tier, i) => {
       const limit = values[2 * i]
-      if (typeof tier.limit !== 'function' || limit !== undefined) return limit
+      if (typeof limitOf(tier) !== 'function' || limit !== undefined) return limit
       throw new HeadgateError(
         'HEADGATE_BAD_LIMIT',
-        'The limit function returned undefined: return a whole number.'
+        `The ${tier.concurrency === undefined ? 'limit' : 'concurrency'} function returned undefined: return a whole number.`
       )
     })
-    const limiter = this.#limiterFor(this.#tiers.map((_, i) => windowMs(values[2 * i + 1])))
+    const limiter = this.#limiterFor(this.#tiers.map((tier, i) => windowOf(tier, values[2 * i + 1])))
     return { limiter, policies: limiter.withLimits(limits) }
   }
 
@@ -180,6 +203,11 @@ class ComputedRules<Req> implements RuleSource<Req> {
     }
     return limiter
   }
+}
+
+/** The window of a rule, in ms; of what is in flight there is none. */
+function windowOf<Req>({ concurrency }: RuleOptions<Req>, window: unknown): number {
+  return concurrency === undefined ? windowMs(window) : 0
 }
 
 /** @throws HeadgateError `HEADGATE_BAD_LIMIT` for what is no window */

@@ -1,8 +1,11 @@
 import { Names } from '../core/names.js'
 import { badOption, checkNames, readOptions, type TableOf } from '../core/options.js'
+import { countsInFlight, PermitBuckets } from '../core/permit-buckets.js'
+import type { Policy } from '../core/policy.js'
 import { wholeNumber } from '../core/readers.js'
 import type { Buckets, BucketsOptions, Store } from '../core/store.js'
 import { MemoryBuckets } from './buckets.js'
+import { Permits } from './permits.js'
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -68,7 +71,10 @@ class EmbeddedStore implements Store {
   }
 
   #made({ policies }: BucketsOptions): Buckets {
-    const buckets = new MemoryBuckets(policies, this.#maxKeys)
+    const open = (windows: readonly Policy[]) => new MemoryBuckets(windows, this.#maxKeys)
+    const buckets = policies.some(countsInFlight)
+      ? new PermitBuckets({ policies, counts: new Permits(), open, isShared: false })
+      : open(policies)
     this.#opened.push(new WeakRef(buckets))
     if (this.#opened.length > this.#most) {
       this.#opened = this.#opened.filter((opened) => opened.deref() !== undefined)

@@ -79,6 +79,8 @@ function resolverHost<Req, Res>(host: Host<Req, Res>): Host<Req, ResolverCall> {
     removeHeader({ response }, name) {
       if (response !== null) hostOf(response).removeHeader(response, name)
     },
+    exchangeOf: ({ response }) =>
+      response === null ? null : { host: hostOf(response) as Host<never, object>, response },
     // As when parts of the answer are deferred.
     isOnWire({ response }) {
       return response !== null && hostOf(response).isOnWire(response)

@@ -20,5 +20,6 @@ export const withoutResponse = {
   sendValue() {},
   cutShort() {},
   isClosed: () => false,
-  onEnd() {}
+  onEnd() {},
+  exchangeOf: () => null
 } satisfies Partial<Host<unknown, unknown>>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { createLimiter } from '../../src/index.js'
 import { modelOf } from '../support/models.js'
 import { resetOf } from '../support/reference.js'
@@ -47,7 +47,7 @@ const journeys = (name: string, starts = [0, 1, ...today]) =>
     .map(([policy, start, moves]) => ({ policy, moves: journey(policy.window as number, start, moves) }))
 
 /** The longest wait that the policy gives on a clock that never steps. */
-function longestWait(policy: PolicyOptions): number {
+function longestWait(policy: WindowOptions): number {
   if (policy.strategy === 'sliding-window') return 2 * (policy.window as number)
   const model = modelOf(policy)
   model.charge(model.capacity, 0)
@@ -55,7 +55,7 @@ function longestWait(policy: PolicyOptions): number {
 }
 
 /** The most units that a policy admits in a window's length on a clock that never steps. */
-function mostInAWindow(policy: PolicyOptions): number {
+function mostInAWindow(policy: WindowOptions): number {
   const { strategy, limit } = policy
   const windowMs = policy.window as number
   if (strategy === undefined) return 2 * limit

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decisionOf } from '../../src/core/decision.js'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { memoryStore } from '../../src/index.js'
 import { buildLimiter } from '../../src/limiter/options.js'
 import { dynamic } from '../support/dynamic.js'
@@ -9,13 +9,13 @@ import { modelOf } from '../support/models.js'
 import { decide } from '../support/reference.js'
 import { plain, runs } from '../support/traces.js'
 
-const windowed: readonly [string, Partial<PolicyOptions>][] = [
+const windowed: readonly [string, Partial<WindowOptions>][] = [
   ['fixed-window', {}],
   ['fixed-window from the first request', { align: 'first-request' }],
   ['sliding-window', { strategy: 'sliding-window' }],
   ['sliding-log', { strategy: 'sliding-log' }]
 ]
-const buckets: readonly [string, Partial<PolicyOptions>][] = [
+const buckets: readonly [string, Partial<WindowOptions>][] = [
   ['token-bucket', { strategy: 'token-bucket' }],
   ['gcra', { strategy: 'gcra' }]
 ]

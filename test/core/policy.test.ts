@@ -53,8 +53,8 @@ describe('a policy', () => {
       fc.property(anyPolicy[name]!, (options) => {
         const { limit, windowMs, capacity, quotaWindowMs } = definePolicy(options)
         const needed = BigInt(capacity) * BigInt(windowMs)
-        expect(BigInt(quotaWindowMs) * BigInt(limit) >= needed).toBe(true)
-        expect(BigInt(quotaWindowMs - 1) * BigInt(limit) < needed).toBe(true)
+        expect(BigInt(quotaWindowMs!) * BigInt(limit) >= needed).toBe(true)
+        expect(BigInt(quotaWindowMs! - 1) * BigInt(limit) < needed).toBe(true)
       }),
       runs(100)
     )

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { createLimiter } from '../../src/index.js'
 import { modelOf } from '../support/models.js'
 import { decide, type Model, remainingOf } from '../support/reference.js'
@@ -32,14 +32,14 @@ const admittedOf = (...args: Parameters<typeof play>): Charged[] =>
   play(...args).filter(({ cost, expected }) => cost > 0 && expected.allowed)
 
 /** What a key has if exactly these were charged, whether they would all have been admitted or not. */
-function charged(policy: PolicyOptions, log: readonly Charged[]): Model {
+function charged(policy: WindowOptions, log: readonly Charged[]): Model {
   const model = modelOf(policy)
   for (const { at, cost } of log) model.charge(cost, at)
   return model
 }
 
 /** True once nothing of a charge counts any more. */
-function isOver(policy: PolicyOptions, { at, cost }: Charged, now: number): boolean {
+function isOver(policy: WindowOptions, { at, cost }: Charged, now: number): boolean {
   const windowMs = policy.window as number
   const windows = Math.floor(now / windowMs) - Math.floor(at / windowMs)
   if (policy.strategy === undefined)

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { definePolicy } from '../../src/core/policy.js'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 
-const rules: readonly (readonly [string, PolicyOptions])[] = [
+const rules: readonly (readonly [string, WindowOptions])[] = [
   ['token-bucket', { strategy: 'token-bucket', limit: 7, window: 100 }],
   ['token-bucket with burst', { strategy: 'token-bucket', limit: 3, window: 100, burst: 9 }],
   ['gcra', { strategy: 'gcra', limit: 7, window: 100 }],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { createLimiter, type Decision } from '../../src/index.js'
 import { modelOf } from '../support/models.js'
 import { decide, type Expected, type Model } from '../support/reference.js'
@@ -21,7 +21,7 @@ const anyTiers = fc
   .array(tier, { minLength: 2, maxLength: 4 })
   .map((tiers) => tiers.map((policy, i) => ({ ...policy, name: `tier-${i}` })))
 
-function tiersOn(limits: readonly PolicyOptions[]) {
+function tiersOn(limits: readonly WindowOptions[]) {
   let time = 0
   const limiter = createLimiter({ limits, now: () => time })
   const ask = (at: number, cost: number) => {
@@ -69,7 +69,7 @@ interface Asked {
 }
 
 /** A trace aimed now at one tier, now at another. */
-function playTiers(tiers: readonly PolicyOptions[], start: number, steps: readonly Step[]): Asked[] {
+function playTiers(tiers: readonly WindowOptions[], start: number, steps: readonly Step[]): Asked[] {
   const models = tiers.map(modelOf)
   let now = start
   let last = jointly(models, 0, now)

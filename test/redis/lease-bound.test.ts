@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { modelOf } from '../support/models.js'
 import { runs } from '../support/traces.js'
 import { manualTime } from './support/manual-time.js'
@@ -18,7 +18,7 @@ const asks = fc.array(
 )
 
 /** Most units that a strategy charges in a span of so many ms, both ends included. */
-function most({ strategy }: PolicyOptions, spanMs: number): number {
+function most({ strategy }: WindowOptions, spanMs: number): number {
   if (strategy === 'sliding-log') return limit * (Math.floor(spanMs / windowMs) + 1)
   // Two windows beside each other share what their weights leave; the first may be full at its end.
   if (strategy === 'sliding-window') return limit * (Math.floor(spanMs / windowMs) + 2)

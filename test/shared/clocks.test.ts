@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { createLimiter, type PolicyOptions } from '../../src/index.js'
+import { createLimiter, type WindowOptions } from '../../src/index.js'
 import { sharedStore } from '../../src/shared/index.js'
 
 const T = 1_700_000_400_000
 
 /** Two threads' limiters on clocks of their own. */
-function pair(policy: PolicyOptions) {
+function pair(policy: WindowOptions) {
   const store = sharedStore({ maxKeys: 100 })
   const clocks = [T, T]
   const [a, b] = [store, sharedStore({ from: store.handle })].map((each, i) =>
@@ -14,7 +14,7 @@ function pair(policy: PolicyOptions) {
   return { a: a!, b: b!, clocks }
 }
 
-const policies: readonly PolicyOptions[] = [
+const policies: readonly WindowOptions[] = [
   { limit: 4, window: 10_000 },
   { limit: 4, window: 10_000, align: 'first-request' },
   { strategy: 'sliding-window', limit: 4, window: 10_000 },

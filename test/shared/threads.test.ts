@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { createLimiter, type PolicyOptions } from '../../src/index.js'
+import { createLimiter, type WindowOptions } from '../../src/index.js'
 import { sharedStore } from '../../src/shared/index.js'
 import { type Call, isLinearizable } from './support/history.js'
 import { threads } from './support/threads.js'
@@ -22,7 +22,7 @@ const clockAt = (time: number) => {
 const counters = (count: number) => new Int32Array(new SharedArrayBuffer(4 * count))
 
 /** What one key is admitted by a limiter that is asked until it denies, at each tick of the clock. */
-function modelOf(policy: PolicyOptions, end: number, tickMs: number): number {
+function modelOf(policy: WindowOptions, end: number, tickMs: number): number {
   let now = T
   let admitted = 0
   const limiter = createLimiter({ ...policy, now: () => now })
@@ -32,7 +32,7 @@ function modelOf(policy: PolicyOptions, end: number, tickMs: number): number {
   }
 }
 
-const policies: readonly PolicyOptions[] = [
+const policies: readonly WindowOptions[] = [
   { limit: 50, window: 100 },
   { limit: 50, window: 100, align: 'first-request' },
   { strategy: 'sliding-window', limit: 50, window: 100 },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { buildLimiter } from '../../src/limiter/options.js'
 import { modelOf } from '../support/models.js'
 import { resetOf } from '../support/reference.js'
@@ -37,7 +37,7 @@ const journeys = (name: string) =>
   )
 
 /** The longest wait that the policy gives on a clock that never steps. */
-function longestWait(policy: PolicyOptions): number {
+function longestWait(policy: WindowOptions): number {
   if (policy.strategy === 'sliding-window') return 2 * (policy.window as number)
   const model = modelOf(policy)
   model.charge(model.capacity, 0)
@@ -46,7 +46,7 @@ function longestWait(policy: PolicyOptions): number {
 
 /** What holds on a clock that steps back, whether a store keeps the time for all its keys or for each. */
 export function clockStepSuite(name: string, makeStore: MakeStore): void {
-  function on(policy: PolicyOptions | object) {
+  function on(policy: WindowOptions | object) {
     const store = clockedStore(makeStore, start)
     const limiter = limiterIn(store, policy as never)
     return { limiter, clock: store.clock }

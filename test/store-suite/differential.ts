@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { memoryStore } from '../../src/index.js'
 import { anyPolicy, policyNames, runs, smallPolicy, starts } from '../support/traces.js'
 import { limiterIn, type MakeStore, type Suited } from './clocked-store.js'
@@ -20,12 +20,12 @@ const settings = fc.record({
 const anyTier = fc.constantFrom(...policyNames).chain((name) => fc.oneof(anyPolicy[name]!, smallPolicy(name)))
 const smallTier = fc.constantFrom(...policyNames).chain(smallPolicy)
 
-const tiersOf = (tier: fc.Arbitrary<PolicyOptions>) =>
+const tiersOf = (tier: fc.Arbitrary<WindowOptions>) =>
   fc
     .array(tier, { minLength: 2, maxLength: 3 })
     .map((tiers) => tiers.map((policy, i) => ({ ...policy, name: `tier-${i}` })))
 
-const one = (policies: fc.Arbitrary<PolicyOptions>) => policies.map((policy) => [policy])
+const one = (policies: fc.Arbitrary<WindowOptions>) => policies.map((policy) => [policy])
 
 /** Random traces on a memory store and on another: they answer alike, step by step. */
 export function differential(
@@ -37,7 +37,7 @@ export function differential(
   /** Shrinking takes about as many runs again, and a store outside of the process a round trip a step. */
   const timeout = 20_000 + 200 * runs(numRuns).numRuns
 
-  const agree = (limits: fc.Arbitrary<PolicyOptions[]>, options: Partial<DrawOptions>) =>
+  const agree = (limits: fc.Arbitrary<WindowOptions[]>, options: Partial<DrawOptions>) =>
     fc.assert(
       fc.asyncProperty(
         limits,
@@ -67,7 +67,7 @@ export function differential(
 
 async function compare(
   { makeStore, varies = false }: { readonly makeStore: MakeStore; readonly varies?: boolean },
-  options: Suited & { readonly limits: readonly PolicyOptions[] },
+  options: Suited & { readonly limits: readonly WindowOptions[] },
   start: number,
   draws: readonly Draw[]
 ): Promise<void> {

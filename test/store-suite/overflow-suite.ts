@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { createLimiter, type Store } from '../../src/index.js'
 import { modelOf } from '../support/models.js'
 import { decide, type Model, remainingOf, waitOf } from '../support/reference.js'
@@ -62,7 +62,7 @@ export function crowdStepSuite(name: string, storeOf: StoreOf, numRuns: number):
 }
 
 /** Models of as many keys as there are, without a bound. */
-function unbounded(policy: PolicyOptions) {
+function unbounded(policy: WindowOptions) {
   const models = new Map<number, Model>()
   return (key: number) => {
     const model = models.get(key) ?? modelOf(policy)

@@ -1,10 +1,10 @@
 import { decisionOf } from '../../src/core/decision.js'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { memoryStore } from '../../src/index.js'
 import { buildLimiter } from '../../src/limiter/options.js'
 
 /** A limiter whose limit is computed for each request. */
-export function dynamic(policy: PolicyOptions, settings: { countDenied?: boolean; maxKeys?: number } = {}) {
+export function dynamic(policy: WindowOptions, settings: { countDenied?: boolean; maxKeys?: number } = {}) {
   let time = 0
   const { maxKeys, ...rest } = settings
   const store = memoryStore(maxKeys === undefined ? {} : { maxKeys })

@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { least, type Model } from './reference.js'
 
 /** Units that were admitted at an instant. */
@@ -171,7 +171,7 @@ class LeakyBucket extends TokenBucket {
 }
 
 /** The model of a policy. */
-export function modelOf(policy: PolicyOptions): Model {
+export function modelOf(policy: WindowOptions): Model {
   const { limit, burst = limit, delayAfter = 0 } = policy
   const windowMs = policy.window as number
   switch (policy.strategy) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { PolicyOptions } from '../../src/core/policy-options.js'
+import type { WindowOptions } from '../../src/core/policy-options.js'
 import { createLimiter, type Decision, type Limiter, type Store } from '../../src/index.js'
 import type { LimiterSettings } from '../../src/limiter/options.js'
 import { modelOf } from './models.js'
@@ -18,7 +18,7 @@ export interface ManualLimiter extends Limiter {
 type Settings = Omit<LimiterSettings, 'now' | 'store'> & { readonly store?: Store | undefined }
 
 /** A limiter on a clock that stands where it was put. */
-export function limiterOf(policy: PolicyOptions, settings: Settings = {}): ManualLimiter {
+export function limiterOf(policy: WindowOptions, settings: Settings = {}): ManualLimiter {
   let time = 0
   const limiter = createLimiter({ ...policy, ...settings, now: () => time })
   return Object.assign(limiter, {
@@ -44,7 +44,7 @@ const limits = fc.oneof(
 )
 const bounded = (limit: number, window: number) => Math.max(1, Math.min(limit, Math.floor(most / window)))
 
-type PolicyArbitrary = fc.Arbitrary<PolicyOptions>
+type PolicyArbitrary = fc.Arbitrary<WindowOptions>
 
 const rate = (strategy: string, extra: object = {}): PolicyArbitrary =>
   fc
@@ -167,7 +167,7 @@ export interface Asked {
 
 /** Plays a trace on the model alone; what the steps aim at is what the model answered. */
 export function play(
-  policy: PolicyOptions,
+  policy: WindowOptions,
   start: number,
   steps: readonly Step[],
   model = modelOf(policy)
@@ -186,7 +186,7 @@ export const ask = (limiter: Limiter, cost: number, key = 'key') =>
   cost === 0 ? limiter.peek(key) : limiter.consume(key, cost)
 
 /** A fresh limiter that has lived through a trace. */
-export function replay(policy: PolicyOptions, trace: readonly { at: number; cost: number }[]): ManualLimiter {
+export function replay(policy: WindowOptions, trace: readonly { at: number; cost: number }[]): ManualLimiter {
   const limiter = limiterOf(policy)
   for (const { at, cost } of trace) ask(limiter.at(at), cost)
   return limiter

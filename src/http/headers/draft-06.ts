@@ -1,7 +1,7 @@
-import { tightest } from '../../core/decision.js'
 import type { Quota } from './quota.js'
 import { integer, seconds } from './seconds.js'
 import type { HeaderStyle } from './style.js'
+import { tightestWindow } from './tightest-window.js'
 import { resetMsOf } from './waits.js'
 import { WindowList } from './window-list.js'
 
@@ -27,7 +27,7 @@ export class Draft06 implements HeaderStyle {
 
   fill(tiers: readonly Quota[], _nowMs: number, out: string[], at: number): void {
     out[at] = this.#policies.text(tiers)
-    const tier = tightest(tiers)
+    const tier = tightestWindow(tiers)
     const reset = tier === undefined ? -1 : seconds(resetMsOf(tier))
     if (tier === undefined || reset < 0) {
       out[at + 1] = out[at + 2] = out[at + 3] = ''

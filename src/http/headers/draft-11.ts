@@ -2,6 +2,7 @@ import type { Quota } from './quota.js'
 import { integer, seconds, windowSeconds } from './seconds.js'
 import { partitionKeyParameter, quoted } from './structured-field.js'
 import type { HeaderStyle } from './style.js'
+import { isInFlight } from './tightest-window.js'
 import { resetMsOf } from './waits.js'
 
 const FIELDS: readonly string[] = Object.freeze(['RateLimit', 'RateLimit-Policy'])
@@ -20,7 +21,8 @@ interface Item {
 
 /**
  * draft-ietf-httpapi-ratelimit-headers-08 to -11 §3, §4: RateLimit and RateLimit-Policy as Lists of named
- * Items, every tier in configuration order (H11). Unlimited tiers are left out, `t` and `w` where unknown.
+ * Items, every tier in configuration order (H11). Unlimited tiers are left out, `t` and `w` where unknown, as they are of
+ * what is in flight.
  */
 export class Draft11 implements HeaderStyle {
   readonly name: string
@@ -45,7 +47,7 @@ export class Draft11 implements HeaderStyle {
       quotas += item.label
       quotas += ';r='
       quotas += integer(tier.remaining)
-      const reset = seconds(resetMsOf(tier))
+      const reset = isInFlight(tier) ? -1 : seconds(resetMsOf(tier))
       if (reset >= 0) {
         quotas += ';t='
         quotas += reset

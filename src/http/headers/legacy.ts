@@ -1,7 +1,7 @@
-import { tightest } from '../../core/decision.js'
 import type { Quota } from './quota.js'
 import { integer, seconds } from './seconds.js'
 import type { HeaderStyle } from './style.js'
+import { tightestWindow } from './tightest-window.js'
 import { resetMsOf } from './waits.js'
 
 /**
@@ -21,7 +21,7 @@ export class LegacyTrio implements HeaderStyle {
   }
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void {
-    const tier = tightest(tiers)
+    const tier = tightestWindow(tiers)
     if (tier === undefined) {
       out[at] = out[at + 1] = out[at + 2] = ''
       return
@@ -47,7 +47,7 @@ export class GitHubStyle implements HeaderStyle {
   readonly readsClock = true
 
   fill(tiers: readonly Quota[], nowMs: number, out: string[], at: number): void {
-    const tier = tightest(tiers)
+    const tier = tightestWindow(tiers)
     if (tier === undefined) {
       for (let i = 0; i < GITHUB_FIELDS.length; i++) out[at + i] = ''
       return

@@ -33,12 +33,15 @@ export function httpDate(tiers: readonly Quota[], nowMs: number): string {
   return instant < 0 || instant > LAST_DATE_SECONDS ? '' : new Date(instant * 1000).toUTCString()
 }
 
-/** 0 when no tier is denied. */
+/** 0 when no tier is denied. A wait that nobody knows is as long as another, if there is one; otherwise Infinity. */
 function longestWaitMs(tiers: readonly Quota[]): number {
   let longest = 0
+  let isUnsure = false
   for (let i = 0; i < tiers.length; i++) {
     const tier = tiers[i]!
-    if (!tier.allowed) longest = Math.max(longest, waitMs(tier))
+    if (tier.allowed) continue
+    if (Number.isNaN(tier.retryAfterMs)) isUnsure = true
+    else longest = Math.max(longest, waitMs(tier))
   }
-  return longest
+  return isUnsure && longest === 0 ? Infinity : longest
 }

@@ -2,11 +2,12 @@ import type { Quota } from './quota.js'
 
 /**
  * ms until the tier admits more: of a denied tier until the same request is admitted, at least 1, with a
- * known reset in place of an unknown wait (H7); of an admitted one until it is full. Infinity when not known.
+ * known reset in place of an unknown wait (H7); of an admitted one until it is full. Infinity when not known; `NaN` of a
+ * tier means that, too.
  */
 export function waitMs(tier: Quota): number {
   const wait = tier.allowed ? tier.resetMs : (tier.retryAfterMs ?? tier.resetMs)
-  if (wait === null) return Infinity
+  if (wait === null || Number.isNaN(wait)) return Infinity
   return tier.allowed || wait > 1 ? wait : 1
 }
 

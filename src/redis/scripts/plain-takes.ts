@@ -185,5 +185,5 @@ ${put}      size = size + ${values.length}`
 
 /** No number of an answer is above these, or twice the window. */
 function isSmall({ capacity, windowMs, quotaWindowMs }: PlainTier['policy']): boolean {
-  return Math.max(capacity, 2 * windowMs, quotaWindowMs) < mostPlain
+  return Math.max(capacity, 2 * windowMs, quotaWindowMs!) < mostPlain
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest'
-import { createLimiter, type PolicyOptions } from '../../../src/index.js'
+import { createLimiter, type WindowOptions } from '../../../src/index.js'
 import { type RedisStoreOptions, redisStore } from '../../../src/redis/index.js'
 import { clients } from '../support/clients.js'
 import { freshPrefix } from '../support/stores.js'
@@ -37,7 +37,7 @@ export function limiterOn(client: unknown, options: RedisStoreOptions = {}, rule
     ...options,
     prefix
   })
-  const policy = { name: 'fault', limit: 1_000_000, window: '1d', ...rule } as PolicyOptions
+  const policy = { name: 'fault', limit: 1_000_000, window: '1d', ...rule } as WindowOptions
   const limiter = createLimiter({ ...policy, store })
   const ask = async (key = 'key'): Promise<Answer> => {
     const lag = lagOfLoop()

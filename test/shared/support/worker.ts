@@ -1,5 +1,5 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import type { Limiter, PolicyOptions } from '../../../src/index.js'
+import type { Limiter, WindowOptions } from '../../../src/index.js'
 import { createLimiter } from '../../../src/limiter/create-limiter.js'
 import { type SharedHandle, sharedStore } from '../../../src/shared/index.js'
 import { perform } from './history.js'
@@ -9,7 +9,7 @@ import { seen, uniformRules } from './uniform.js'
 export type Work = { readonly handle: SharedHandle; readonly clock: BigInt64Array } & (
   | {
       readonly kind: 'saturate'
-      readonly policy: PolicyOptions
+      readonly policy: WindowOptions
       readonly keys: readonly string[]
       readonly admitted: Int32Array
       readonly decisions: Int32Array
@@ -18,7 +18,7 @@ export type Work = { readonly handle: SharedHandle; readonly clock: BigInt64Arra
     }
   | {
       readonly kind: 'storm'
-      readonly policies: readonly PolicyOptions[]
+      readonly policies: readonly WindowOptions[]
       readonly keys: readonly string[]
       readonly admitted: Int32Array
       /** How often it came around, in threads that are not to be killed. */
@@ -27,7 +27,7 @@ export type Work = { readonly handle: SharedHandle; readonly clock: BigInt64Arra
     }
   | {
       readonly kind: 'hit'
-      readonly policy: PolicyOptions
+      readonly policy: WindowOptions
       readonly keys: readonly string[]
       readonly count: number
       /** Stay until it is terminated. */
@@ -36,7 +36,7 @@ export type Work = { readonly handle: SharedHandle; readonly clock: BigInt64Arra
   | { readonly kind: 'uniform'; readonly gate: Int32Array; readonly count: number }
   | {
       readonly kind: 'history'
-      readonly policy: PolicyOptions
+      readonly policy: WindowOptions
       readonly gate: Int32Array
       readonly threads: number
       readonly rounds: number
@@ -47,10 +47,10 @@ export type Work = { readonly handle: SharedHandle; readonly clock: BigInt64Arra
 /** What a thread is told before the store has come to it. */
 export interface LateWork {
   readonly kind: 'late'
-  readonly policy: PolicyOptions
+  readonly policy: WindowOptions
 }
 
-function limiterFor({ handle, clock }: Work, policy: PolicyOptions): Limiter {
+function limiterFor({ handle, clock }: Work, policy: WindowOptions): Limiter {
   return createLimiter({
     ...policy,
     store: sharedStore({ from: handle }),

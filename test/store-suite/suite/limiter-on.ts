@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '../../../src/core/policy-options.js'
+import type { WindowOptions } from '../../../src/core/policy-options.js'
 import type { Decision } from '../../../src/index.js'
 import { type ClockedStore, clockedStore, limiterIn, type MakeStore, type Suited } from '../clocked-store.js'
 
@@ -6,7 +6,7 @@ import { type ClockedStore, clockedStore, limiterIn, type MakeStore, type Suited
 export const T = 1_700_000_400_000
 export const s = 1000
 
-export const everyStrategy: readonly (readonly [string, Partial<PolicyOptions>])[] = [
+export const everyStrategy: readonly (readonly [string, Partial<WindowOptions>])[] = [
   ['fixed-window', {}],
   ['fixed-window from the first request', { align: 'first-request' }],
   ['sliding-window', { strategy: 'sliding-window' }],

@@ -1,6 +1,6 @@
 import { parseDictionary, parseItem, parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../../../src/core/policy-options.js'
+import type { WindowOptions } from '../../../../src/core/policy-options.js'
 import { type HeaderStyleName, headerStyleNames } from '../../../../src/http/headers/index.js'
 import { type Answer, header, lines, quotaFields } from '../client.js'
 import { describeBeyondHost } from '../extent.js'
@@ -63,7 +63,7 @@ function lower(expected: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(expected).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-const strategies: [string, Partial<PolicyOptions>][] = [
+const strategies: [string, Partial<WindowOptions>][] = [
   ['fixed-window', { strategy: 'fixed-window' }],
   ['fixed-window first-request', { strategy: 'fixed-window', align: 'first-request' }],
   ['sliding-window', { strategy: 'sliding-window' }],

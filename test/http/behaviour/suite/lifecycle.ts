@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PolicyOptions } from '../../../../src/core/policy-options.js'
+import type { WindowOptions } from '../../../../src/core/policy-options.js'
 import { header, quotaFields } from '../client.js'
 import { describeBeyondHost } from '../extent.js'
 import {
@@ -19,7 +19,7 @@ import {
 const minute = { window: '1m', now: () => start } as const
 
 /** Each strategy, so that a fresh key is admitted `limit` units at once. */
-function rules(limit: number): [string, Partial<PolicyOptions>][] {
+function rules(limit: number): [string, Partial<WindowOptions>][] {
   return [
     ['fixed-window', {}],
     ['fixed-window first-request', { align: 'first-request' }],

@@ -269,7 +269,7 @@ function anyFields(framework: Framework): void {
           allow: ['127.0.0.1', '192.0.2.0/24'],
           deny: ['198.18.0.0/15'],
           ...more
-        },
+        } as Options,
         ...(trustProxy === undefined ? {} : { trustProxy }),
         routes: anyMethod.map((route) => ({
           ...route,

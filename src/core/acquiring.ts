@@ -1,0 +1,96 @@
+import type { Admission } from './admission.js'
+import { HeadgateError } from './errors.js'
+import { checkCost } from './key-and-cost.js'
+import { type Holder, OwnPermit, type Permit } from './permit.js'
+import type { Policy } from './policy.js'
+import { isPromiseLike } from './promise.js'
+import type { Verdict } from './verdict.js'
+import type { Leaver } from './waiting-line.js'
+
+/** What is used of an `AbortSignal`. */
+export interface WaitSignal {
+  readonly aborted: boolean
+  readonly reason: unknown
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
+/** How one waits for permits. */
+export interface WaitOptions {
+  /** Gives up the place in line when it is aborted. */
+  readonly signal?: WaitSignal | undefined
+}
+
+/** What became of work that needs permits: done, or not begun. */
+export type Ran<T> =
+  | { readonly allowed: true; readonly value: T; readonly decision: Permit }
+  | { readonly allowed: false; readonly value?: undefined; readonly decision: Permit }
+
+/** What a limiter of either kind lends to `acquire`. */
+export interface Acquiring extends Holder {
+  readonly policies: readonly Policy[]
+  /** null where nothing is counted in flight. */
+  readonly admission: Admission | null
+  take(key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict>
+}
+
+/** Takes permits: at once, or by a promise where the store or a line wants it. */
+export function acquired(
+  limiter: Acquiring,
+  key: string,
+  cost: number,
+  { signal }: WaitOptions = {}
+): Permit | Promise<Permit> {
+  const { admission, policies } = limiter
+  const hold = (verdict: Verdict) => new OwnPermit(verdict, limiter, key, cost)
+  if (admission === null || checkCost(cost) === 0) {
+    const verdict = limiter.take(key, cost, policies)
+    return isPromiseLike<Verdict>(verdict) ? verdict.then(hold) : hold(verdict)
+  }
+  if (!admission.hasLine) {
+    const verdict = admission.admit({ key, cost, policies })
+    return isPromiseLike<Verdict | null>(verdict) ? verdict.then((late) => hold(late!)) : hold(verdict)
+  }
+  return waitedFor(admission, { key, cost, policies }, signal).then(hold)
+}
+
+/** @throws the reason of the signal once it is aborted */
+async function waitedFor(
+  admission: Admission,
+  asking: Parameters<Admission['admit']>[0],
+  signal: WaitSignal | undefined
+): Promise<Verdict> {
+  if (signal?.aborted === true) throw signal.reason
+  const leaver: Leaver = { leave: null }
+  const leave = () => leaver.leave?.()
+  signal?.addEventListener('abort', leave)
+  try {
+    const verdict = await admission.admit(asking, leaver)
+    if (verdict !== null) return verdict
+    throw signal!.reason
+  } finally {
+    signal?.removeEventListener('abort', leave)
+  }
+}
+
+/** Does work with permits, and releases them. */
+export async function ranWith<T>(
+  acquire: () => Permit | Promise<Permit>,
+  work: (permit: Permit) => T | PromiseLike<T>
+): Promise<Ran<T>> {
+  const decision = await acquire()
+  if (!decision.allowed) return { allowed: false, decision }
+  try {
+    return { allowed: true, value: await work(decision), decision }
+  } finally {
+    decision.release()
+  }
+}
+
+/** The error for a way of deciding that would take permits which nobody could give back. */
+export function mustRelease(method: string): HeadgateError {
+  return new HeadgateError(
+    'HEADGATE_MUST_RELEASE',
+    `\`${method}\` takes nothing that is given back, and \`concurrency\` counts what is in flight: call \`acquire\`, whose answer has \`release()\`, or \`run\`.`
+  )
+}

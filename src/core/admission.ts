@@ -1,0 +1,113 @@
+import { countsInFlight } from './permit-buckets.js'
+import type { Policy } from './policy.js'
+import { isPromiseLike } from './promise.js'
+import { ServiceTimes } from './service-times.js'
+import { Out, outSize, type Verdict } from './verdict.js'
+import { kept, type Leaver, WaitingLine } from './waiting-line.js'
+
+/** What is asked for: permits for a key, under these policies. */
+export interface Asking {
+  readonly key: string
+  readonly cost: number
+  readonly policies: readonly Policy[]
+}
+
+/** What a limiter lends to the admission of what it counts in flight. */
+export interface AdmissionParts {
+  readonly policies: readonly Policy[]
+  /** Takes permits, and charges the windows beside them: all or nothing. */
+  readonly take: (asking: Asking) => Verdict | Promise<Verdict>
+  readonly release: (key: string, permit: number, cost: number) => void
+  /** True where others release permits without `released` being called. */
+  readonly releasesUnseen: boolean
+}
+
+/** Admits what is counted in flight: at once, or after a wait in line. */
+export class Admission {
+  readonly #parts: AdmissionParts
+  readonly #tier: number
+  readonly #times = new ServiceTimes()
+  readonly #line: WaitingLine | null
+
+  constructor(parts: AdmissionParts) {
+    const { policies, releasesUnseen } = parts
+    this.#parts = parts
+    this.#tier = policies.findIndex(countsInFlight)
+    const { queue, maxWaitMs } = policies[this.#tier]!
+    this.#line = queue === 0 ? null : new WaitingLine({ places: queue, maxWaitMs, looks: releasesUnseen })
+  }
+
+  /** True where one may have to wait. */
+  get hasLine(): boolean {
+    return this.#line !== null
+  }
+
+  /**
+   * Decides, and takes permits for what is admitted.
+   * @param leaver is told how to leave while it waits
+   * @returns the verdict; null once `leaver` has left
+   */
+  admit(asking: Asking, leaver: Leaver | null = null): Verdict | Promise<Verdict | null> {
+    const { key } = asking
+    const ahead = this.#line?.denialOf(key)
+    // Nobody overtakes those who wait.
+    if (ahead !== undefined) return this.#wait(asking, { ...ahead, out: Array.from(ahead.out) }, leaver)
+    const verdict = this.#parts.take(asking)
+    return isPromiseLike<Verdict>(verdict)
+      ? verdict.then((late) => this.#judge(asking, late, leaver))
+      : this.#judge(asking, verdict, leaver)
+  }
+
+  /** Gives back what was admitted `heldMs` ago. */
+  release({ key, cost }: Pick<Asking, 'key' | 'cost'>, permit: number, heldMs: number): void {
+    this.#times.see(heldMs)
+    this.#parts.release(key, permit, cost)
+  }
+
+  /** To be called when permits of a key have come back. */
+  released(key: string): void {
+    this.#line?.serve(key)
+  }
+
+  /** Nobody waits any more, now or later. */
+  close(): void {
+    this.#line?.close()
+  }
+
+  #judge(asking: Asking, verdict: Verdict, leaver: Leaver | null): Verdict | Promise<Verdict | null> {
+    if (verdict.isAllowed) return verdict
+    if (this.#line !== null && this.#isWorthwhile(verdict, asking)) return this.#wait(asking, verdict, leaver)
+    return this.#estimated(asking, verdict)
+  }
+
+  #wait(asking: Asking, denial: Verdict, leaver: Leaver | null): Verdict | Promise<Verdict | null> {
+    const line = this.#line!
+    if (line.isClosed) return { ...denial, source: 'closed' }
+    if (!line.hasRoom(asking.key)) return this.#estimated(asking, denial)
+    const wanted = {
+      key: asking.key,
+      take: () => this.#parts.take(asking),
+      giveBack: ({ permit = 0 }: Verdict) => this.#parts.release(asking.key, permit, asking.cost),
+      isWorthwhile: (verdict: Verdict) => this.#isWorthwhile(verdict, asking)
+    }
+    return line
+      .join(wanted, kept(denial), leaver)
+      .then((verdict) => (verdict === null || verdict.isAllowed ? verdict : this.#estimated(asking, verdict)))
+  }
+
+  /** True for a denial that ends once permits come back: no window denies, and there will ever be enough. */
+  #isWorthwhile({ isBlocked, source, out }: Verdict, { cost, policies }: Asking): boolean {
+    if (isBlocked || source === 'deny' || cost > policies[this.#tier]!.capacity) return false
+    return policies.every((_, tier) => tier === this.#tier || out[tier * outSize + Out.retryAfterMs] === 0)
+  }
+
+  /** Puts an estimate in the place of a wait that nobody knows. */
+  #estimated({ key, cost, policies }: Asking, verdict: Verdict): Verdict {
+    const at = this.#tier * outSize + Out.retryAfterMs
+    if (!Number.isNaN(verdict.out[at])) return verdict
+    const ahead = this.#line?.length(key) ?? 0
+    // Its own numbers, in every store.
+    ;(verdict.out as number[])[at] = this.#times.waitMs(ahead + cost, policies[this.#tier]!.capacity)
+    return verdict
+  }
+}

@@ -1,0 +1,177 @@
+import type { PermitCounts } from './permit-counts.js'
+import { type Policy, unlimited } from './policy.js'
+import type { Buckets } from './store.js'
+import { type Action, charge, Out, OwnVerdict, outSize, peek, type Verdict } from './verdict.js'
+
+/** What buckets are made of whose policies count, among others, what is in flight. */
+export interface PermitParts {
+  readonly policies: readonly Policy[]
+  readonly counts: PermitCounts
+  /** Opens buckets for the policies that have a window. */
+  readonly open: (policies: readonly Policy[]) => Buckets
+  /** True where others may block keys, or release permits, unseen. */
+  readonly isShared: boolean
+}
+
+/** The policies of one decision, taken apart. */
+interface Split {
+  readonly windows: readonly Policy[]
+  readonly permit: Policy
+}
+
+/** True for a policy that counts what is in flight. */
+export function countsInFlight({ unit }: Policy): boolean {
+  return unit === 'concurrent-requests'
+}
+
+/** Stands for windows where there are none: a key may be blocked all the same. */
+const noWindows: readonly Policy[] = [unlimited]
+
+/**
+ * Buckets of policies one of which counts what is in flight. The permits are taken first, and given back where a window
+ * denies: so all or nothing is taken, and there are never more out than the limit.
+ */
+export class PermitBuckets implements Buckets {
+  readonly releasesUnseen: boolean
+  readonly #parts: PermitParts
+  readonly #opened: readonly Policy[]
+  /** Which of the policies counts what is in flight. */
+  readonly #tier: number
+  readonly #split: Split
+  readonly #splits = new WeakMap<readonly Policy[], Split>()
+  readonly #hasWindows: boolean
+  /** null where no policy has a window, and nothing was blocked yet. */
+  #windows: Buckets | null = null
+  readonly #verdict: OwnVerdict
+  /** What the verdict says of the permits. */
+  readonly #own: Float64Array
+  /** The permits of the key at hand that are out, as the strategy reads them. */
+  readonly #count = new Float64Array(1)
+  /** How long the key at hand is blocked, if it is. */
+  #blockedMs = 0
+  readonly #released = new Set<(key: string) => void>()
+
+  constructor(parts: PermitParts) {
+    const { policies, isShared } = parts
+    this.#parts = parts
+    this.#opened = policies
+    this.releasesUnseen = isShared
+    this.#tier = policies.findIndex(countsInFlight)
+    this.#hasWindows = policies.length > 1
+    this.#split = this.#splitOf(policies)
+    this.#verdict = new OwnVerdict(policies)
+    this.#own = this.#verdict.out.subarray(this.#tier * outSize, (this.#tier + 1) * outSize)
+    if (this.#hasWindows || isShared) this.#open()
+  }
+
+  decide(action: Action, key: string, cost: number, now: number, policies: readonly Policy[]): Verdict {
+    const { permit, windows } = policies === this.#opened ? this.#split : this.#knownSplit(policies)
+    const { counts } = this.#parts
+    const verdict = this.#verdict
+    const count = this.#count
+    verdict.at = now
+    verdict.policies = policies
+    verdict.isBlocked = false
+    let isTaken = action.kind === 'take' && counts.take(key, cost, permit.capacity)
+    verdict.charged = isTaken ? cost : 0
+    let areOpen = true
+    if (this.#windows !== null) {
+      areOpen = this.#askWindows(this.#windows, this.#actionOn(action, isTaken), key, cost, now, windows)
+      if (isTaken && !areOpen) {
+        counts.release(key, cost)
+        isTaken = false
+      }
+    }
+    count[0] = counts.count(key) - (isTaken ? cost : 0)
+    const isFree = permit.strategy.check(count, 0, permit, now, cost, this.#own)
+    if (isTaken) permit.strategy.charge(count, 0, permit, now, cost, this.#own)
+    else if (cost > permit.capacity) this.#own[Out.retryAfterMs] = Number.POSITIVE_INFINITY
+    if (verdict.isBlocked) this.#showBlock()
+    verdict.permit = isTaken ? 1 : 0
+    verdict.isAllowed = isTaken || (action.kind !== 'take' && areOpen && (isFree || action.kind === 'charge'))
+    return verdict
+  }
+
+  refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
+    if (this.#hasWindows) this.#windows!.refund(key, cost, now, this.#knownSplit(policies).windows, chargedAt)
+  }
+
+  release(key: string, _permit: number, cost: number): void {
+    this.#parts.counts.release(key, cost)
+    for (const listener of this.#released) listener(key)
+  }
+
+  onRelease(listener: (key: string) => void): void {
+    this.#released.add(listener)
+  }
+
+  /** What is in flight stays in flight. */
+  reset(key: string): void {
+    this.#windows?.reset(key)
+  }
+
+  clear(): void {
+    this.#windows?.clear()
+  }
+
+  block(key: string, blockMs: number, now: number): boolean {
+    return (this.#windows ?? this.#open()).block(key, blockMs, now)
+  }
+
+  size(now: number): number {
+    return this.#hasWindows ? this.#windows!.size(now) : this.#parts.counts.size()
+  }
+
+  /** Has the windows decide, and takes over what they say; true if they admit. */
+  #askWindows(
+    buckets: Buckets,
+    action: Action,
+    key: string,
+    cost: number,
+    now: number,
+    windows: readonly Policy[]
+  ): boolean {
+    const { isAllowed, isBlocked, charged, out: theirs } = buckets.decide(action, key, cost, now, windows)
+    const verdict = this.#verdict
+    verdict.isBlocked = isBlocked
+    if (isBlocked) this.#blockedMs = theirs[Out.retryAfterMs]!
+    if (!this.#hasWindows) return isAllowed
+    verdict.charged = charged
+    const at = this.#tier * outSize
+    for (let i = 0; i < theirs.length; i++) verdict.out[i < at ? i : i + outSize] = theirs[i]!
+    return isAllowed
+  }
+
+  /** What is asked of the windows: they are charged only where there were permits. */
+  #actionOn(action: Action, isTaken: boolean): Action {
+    if (!this.#hasWindows) return peek
+    if (isTaken || action.kind !== 'take') return action
+    return action.countDenied ? charge : peek
+  }
+
+  #showBlock(): void {
+    const own = this.#own
+    own[Out.remaining] = 0
+    own[Out.retryAfterMs] = this.#blockedMs
+    own[Out.resetMs] = this.#blockedMs
+  }
+
+  #open(): Buckets {
+    this.#windows = this.#parts.open(this.#split.windows)
+    return this.#windows
+  }
+
+  #knownSplit(policies: readonly Policy[]): Split {
+    let split = this.#splits.get(policies)
+    if (split === undefined) {
+      split = this.#splitOf(policies)
+      this.#splits.set(policies, split)
+    }
+    return split
+  }
+
+  #splitOf(policies: readonly Policy[]): Split {
+    const windows = policies.filter((policy) => !countsInFlight(policy))
+    return { permit: policies[this.#tier]!, windows: this.#hasWindows ? windows : noWindows }
+  }
+}

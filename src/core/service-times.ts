@@ -1,0 +1,22 @@
+/** Over how many of the last requests their time is averaged, about. */
+const memory = 64
+
+/** How long work holds its permits, as a moving average: so that waits can be estimated. */
+export class ServiceTimes {
+  #meanMs = 0
+  #count = 0
+
+  see(heldMs: number): void {
+    if (this.#count < memory) this.#count++
+    this.#meanMs += (heldMs - this.#meanMs) / this.#count
+  }
+
+  /**
+   * How long one waits, ms, until `units` permits of `limit` that are all out have come back one after the other; `NaN` as
+   * long as none has.
+   */
+  waitMs(units: number, limit: number): number {
+    if (this.#count === 0) return Number.NaN
+    return Math.max(1, Math.ceil((this.#meanMs * units) / limit))
+  }
+}
