@@ -1,3 +1,4 @@
+import { checkCost } from './key-and-cost.js'
 import { countsInFlight } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
@@ -45,17 +46,17 @@ export class Admission {
   /**
    * Decides, and takes permits for what is admitted.
    * @param leaver is told how to leave while it waits
+   * @param mayWait false where the answer is wanted at once
    * @returns the verdict; null once `leaver` has left
    */
-  admit(asking: Asking, leaver: Leaver | null = null): Verdict | Promise<Verdict | null> {
-    const { key } = asking
-    const ahead = this.#line?.denialOf(key)
+  admit(asking: Asking, leaver: Leaver | null = null, mayWait = true): Verdict | Promise<Verdict | null> {
+    const ahead = mayWait && checkCost(asking.cost) > 0 ? this.#line?.denialOf(asking.key) : undefined
     // Nobody overtakes those who wait.
-    if (ahead !== undefined) return this.#wait(asking, { ...ahead, out: Array.from(ahead.out) }, leaver)
+    if (ahead !== undefined) return this.#wait(asking, kept(ahead), leaver)
     const verdict = this.#parts.take(asking)
     return isPromiseLike<Verdict>(verdict)
-      ? verdict.then((late) => this.#judge(asking, late, leaver))
-      : this.#judge(asking, verdict, leaver)
+      ? verdict.then((late) => this.#judge(asking, late, leaver, mayWait))
+      : this.#judge(asking, verdict, leaver, mayWait)
   }
 
   /** Gives back what was admitted `heldMs` ago. */
@@ -74,9 +75,15 @@ export class Admission {
     this.#line?.close()
   }
 
-  #judge(asking: Asking, verdict: Verdict, leaver: Leaver | null): Verdict | Promise<Verdict | null> {
+  #judge(
+    asking: Asking,
+    verdict: Verdict,
+    leaver: Leaver | null,
+    mayWait: boolean
+  ): Verdict | Promise<Verdict | null> {
     if (verdict.isAllowed) return verdict
-    if (this.#line !== null && this.#isWorthwhile(verdict, asking)) return this.#wait(asking, verdict, leaver)
+    if (mayWait && this.#line !== null && this.#isWorthwhile(verdict, asking))
+      return this.#wait(asking, verdict, leaver)
     return this.#estimated(asking, verdict)
   }
 

@@ -13,6 +13,10 @@ const renamed: Readonly<Record<string, string>> = {
   burst:
     'capacity tokenBucket bucketSize bucketCapacity burstSize burstCapacity burstLimit maxBurst maxTokens tokens',
   delayAfter: 'delay',
+  concurrency:
+    'maxConcurrent maxConcurrency concurrent concurrentLimit concurrencyLimit limitConn limitConnZone maxConnections inFlight maxInFlight parallel maxPending permits permitLimit',
+  queue: 'maxQueue queueSize queueLimit highWater maxQueued',
+  maxWait: 'wait queueTimeout waitTimeout maxQueueTime maxWaitMs',
   strategy: 'algorithm limiterType strategyName',
   name: 'identifier keyPrefix id policyName limiterName statPrefix zone',
   limits: 'throttlers tiers rules rateLimits windows policyList descriptors',
@@ -74,8 +78,6 @@ const instead: Readonly<Record<string, string>> = {
   unit: "the unit is part of `window`, such as '30s' or '1m'.",
   nodelay: "give strategy 'leaky-bucket' a `delayAfter` as large as its `burst`, or take 'token-bucket'.",
   delayMs: "strategy 'leaky-bucket' holds requests back for as long as its rate asks for.",
-  maxConcurrent: 'requests in flight are not limited here; `limit` counts how many begin in a `window`.',
-  queue: "requests do not queue here; strategy 'leaky-bucket' holds up to `burst` of them back.",
   ban: 'denials are not counted; `block` keeps a key out from its first denial on.',
   exponentialBackoff: 'waits do not grow here; `block` keeps a key out for a fixed time.',
   onExceeding: 'there is no such hook; `request.rateLimit` has the decision about each request.',
@@ -104,9 +106,6 @@ const alike: Readonly<Record<string, string>> = {
   perMinute: 'rpm requestsPerMinute limitPerMinute',
   unit: 'units timeUnit windowUnit intervalUnit',
   delayMs: 'maxDelayMs maxDelay execEvenlyMinDelayMs execEvenly minTime throttleMs',
-  maxConcurrent:
-    'concurrency maxConcurrency concurrent concurrentLimit limitConn limitConnZone maxConnections inFlight maxInFlight parallel maxPending',
-  queue: 'maxQueue queueSize queueLimit highWater wait',
   ban: 'onBanReach maxViolations banAfter',
   exponentialBackoff: 'backoff backoffFactor',
   groupId: 'group shared',
@@ -122,7 +121,7 @@ const alike: Readonly<Record<string, string>> = {
 
 /** Where our own options stand, for those who write them in another place. */
 const homes: Readonly<Record<string, string>> = {
-  'a limiter': 'limit window strategy burst align delayAfter name limits',
+  'a limiter': 'limit window strategy burst align delayAfter name limits concurrency queue maxWait',
   'a limiter, not of its store or of one policy': 'store now countDenied block lease',
   'a limiter with a store outside the process, or of that store': 'onStoreError share',
   'limiters of HTTP requests; `consume(key, cost)` of others is given both': 'key cost',

@@ -60,6 +60,9 @@ async function plugin(app: Scoped, options: RateLimitPluginOptions): Promise<voi
   if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
   scope.enter()
   app.addHook('onReady', async () => readyRoutes(record))
+  app.addHook('preClose', async () => {
+    for (const gate of record.gates) gate.close()
+  })
 }
 
 /**

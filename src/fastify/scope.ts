@@ -125,11 +125,17 @@ export class LimitScope {
         limit,
         "give a policy such as { limit: 5, window: '1m' }, a policy's name, or false"
       )
-    return place(
+    return this.#placeIn(
       filledIn(inheritable(this.settings, limit, inheritedOptions), limit),
       "a route's `limit`",
       owner
     )
+  }
+
+  #placeIn(options: object, where: string, owner: Owner): Placed {
+    const placed = place(options, where, owner)
+    this.record.gates.add(placed.gate)
+    return placed
   }
 
   #placedBy(limit: FastifyRouteLimit | string, owner: Owner): Placed {
@@ -140,7 +146,9 @@ export class LimitScope {
     const { policies = {}, ...own } = this.#options
     const inherited = inheritable(this.outer?.settings ?? {}, own, inheritedOptions)
     this.settings = filledIn(inherited, pick(own, inheritedOptions))
-    const placed = saysLimit(own) ? place(filledIn(inherited, own), 'the plugin', this.#ownerOf('')) : null
+    const placed = saysLimit(own)
+      ? this.#placeIn(filledIn(inherited, own), 'the plugin', this.#ownerOf(''))
+      : null
     this.#gate = placed?.gate ?? null
     this.hook = placed?.hook ?? readHook((this.settings as { hook?: unknown }).hook) ?? 'onRequest'
     const wording = { by: '`limit`', owner: 'the plugin' }

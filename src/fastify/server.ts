@@ -2,6 +2,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { warn } from '../core/warn.js'
 import { onServerMade, pathsOf, type RouteHook, runLast } from '../hosts/fastify/internals.js'
 import { type Claim, giveClaim } from './claims.js'
+import type { FastifyGate } from './limit-hook.js'
 import { limitOf } from './said.js'
 import type { LimitScope } from './scope.js'
 
@@ -28,13 +29,15 @@ export interface ServerRecord {
   readonly gets: Map<string, Declared>
   readonly heads: Map<string, Declared>
   readonly scopes: LimitScope[]
+  /** The gates of all limits, so that nobody waits in a line once the server is closed. */
+  readonly gates: Set<FastifyGate>
   /** False while no route has a limit: then there is no need to look, and Fastify makes an object to look at. */
   hasClaims: boolean
   /** True once all plugins are loaded: then it is too late to set routes up. */
   isStarted: boolean
 }
 
-const recordOf = Symbol.for('headgate.fastify.server/1')
+const recordOf = Symbol.for('headgate.fastify.server/2')
 
 /** The innermost registration of the plugin around an instance; instances inherit it from their parents. */
 export const innermost = Symbol.for('headgate.fastify.scope/1')
@@ -76,6 +79,7 @@ function watch(app: Scoped): ServerRecord {
     gets: new Map(),
     heads: new Map(),
     scopes: [],
+    gates: new Set(),
     hasClaims: false,
     isStarted: false
   }

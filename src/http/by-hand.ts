@@ -1,9 +1,11 @@
+import { mustRelease } from '../core/acquiring.js'
 import { AsyncPolicyLimiter } from '../core/async-limiter.js'
 import { type Decision, decisionOf } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import { PolicyLimiter } from '../core/limiter.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
+import { OwnPermit, type Permit } from '../core/permit.js'
 import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
@@ -56,8 +58,15 @@ class HandLimiter {
   }
 
   consume(who: AnyRequest | Who, cost = 1): Late<Decision> {
+    return this.#byRules(who, (key, { limiter, policies }) => {
+      if (limiter.admission !== null) throw mustRelease('consume')
+      return then(limiter.take(key, cost, policies), (verdict) => decisionOf(verdict, true))
+    })
+  }
+
+  acquire(who: AnyRequest | Who, cost = 1): Late<Permit> {
     return this.#byRules(who, (key, { limiter, policies }) =>
-      then(limiter.take(key, cost, policies), (verdict) => decisionOf(verdict, true))
+      then(limiter.take(key, cost, policies), (verdict) => new OwnPermit(verdict, limiter, key, cost))
     )
   }
 
@@ -74,7 +83,7 @@ class HandLimiter {
       const given = limiter.giveBack(key, cost, policies, { at: chargedAt, source: 'store' })
       looks.push(then(limiter.look(key, policies), owed))
       return then(gather<unknown>([...looks, given].map((late) => () => late)), ([before, after]) =>
-        (before as readonly unknown[]).some((value, i) => value !== (after as readonly unknown[])[i])
+        (before as readonly unknown[]).some((value, i) => !Object.is(value, (after as readonly unknown[])[i]))
       )
     })
   }
@@ -117,6 +126,10 @@ class HandLimiter {
     for (const limiter of this.#parts.rules.limiters)
       if (limiter instanceof PolicyLimiter) keys += limiter.size()
     return keys
+  }
+
+  close(): void {
+    for (const limiter of this.#parts.rules.limiters) limiter.close()
   }
 
   /** Does something by the rules that a key is decided by. */

@@ -91,6 +91,11 @@ export class Gate<Req, Res> implements Recorder {
     return isSkipped(skips) ? passed : this.#admit(host, request, response, client)
   }
 
+  /** Answers all that wait for a permit, and lets nobody wait any more. */
+  close(): void {
+    for (const limiter of this.#plan.rules.limiters) limiter.close()
+  }
+
   /** What its limiter by hand is made of: see `limiterBehind`. */
   handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
     return {
@@ -179,8 +184,9 @@ export class Gate<Req, Res> implements Recorder {
   #admitInFlight(asked: Asked<Req, Res>, admission: Admission): Outcome | PromiseLike<Outcome> {
     const { host, response } = asked
     const exchange = exchangeOf(host, response)
+    // What is only watched waits for nobody.
     const leaver: Leaver | null = admission.hasLine && !this.isShadow ? { leave: null } : null
-    const verdict = admission.admit(asked, leaver)
+    const verdict = admission.admit(asked, leaver, !this.isShadow)
     if (!isPromiseLike<Verdict | null>(verdict)) return this.#conclude(asked, verdict, exchange)
     const stop = leaver === null ? null : whenEnded(exchange.host, exchange.response, () => leaver.leave?.())
     return verdict.then((late) => {

@@ -1,6 +1,7 @@
 import type { AsyncStore } from '../core/async-store.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
+import type { Permit } from '../core/permit.js'
 import type { Policy } from '../core/policy.js'
 import type { Who } from './known.js'
 
@@ -28,6 +29,9 @@ export interface KeyedLimiter {
   /** Decides one request of `cost` units and charges it if all policies admit it. */
   consume(who: AnyRequest, cost?: number): Decision | Promise<Decision>
   consume(who: Who, cost?: number): Decision
+  /** The same where `concurrency` counts what is in flight: until the permit is released. It waits for nobody. */
+  acquire(who: AnyRequest, cost?: number): Permit | Promise<Permit>
+  acquire(who: Who, cost?: number): Permit
   /** What `consume(who)` would answer, without charging. */
   peek(who: AnyRequest): Decision | Promise<Decision>
   peek(who: Who): Decision
@@ -47,6 +51,8 @@ export interface KeyedLimiter {
   clear(): void
   /** How many keys owe something now. Walks the whole table: use it in tests and dashboards, not per request. */
   size(): number
+  /** Denies all that wait for a permit with a 503, and lets nobody wait any more: for a server that shuts down. */
+  close(): void
 }
 
 /** The same with a store outside the process. What fails there rejects with `HEADGATE_STORE_FAILED`. */
@@ -55,12 +61,14 @@ export interface AsyncKeyedLimiter {
   keyOf(who: AnyRequest): string | Promise<string>
   keyOf(who: Who): string
   consume(who: AnyRequest | Who, cost?: number): Promise<Decision>
+  acquire(who: AnyRequest | Who, cost?: number): Promise<Permit>
   peek(who: AnyRequest | Who): Promise<Decision>
   refund(who: AnyRequest | Who, cost?: number, chargedAt?: number): Promise<boolean>
   reset(who: AnyRequest | Who): Promise<boolean>
   block(who: AnyRequest | Who, duration: Duration): Promise<void>
   /** Rejects with `HEADGATE_MISUSE` for a store that cannot. */
   clear(): Promise<void>
+  close(): void
 }
 
 /** The limiter that goes with a kind of store. */

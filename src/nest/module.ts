@@ -1,4 +1,5 @@
 import {
+  type BeforeApplicationShutdown,
   type ConfigurableModuleAsyncOptions,
   ConfigurableModuleBuilder,
   type DynamicModule,
@@ -43,7 +44,7 @@ export type RateLimitModuleAsyncOptions<Req = NestRequest, Res = unknown> = Conf
 /** Limits an application. Import it once, in the root module. */
 export class RateLimitModule
   extends ConfigurableModuleClass
-  implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
   #limits: HandlerLimits | undefined
   #checkUnknownPaths: (() => void) | undefined
@@ -109,6 +110,11 @@ export class RateLimitModule
 
   onApplicationBootstrap(): void {
     this.#checkUnknownPaths?.()
+  }
+
+  /** Answers those that wait for a permit, before the server waits for its requests. */
+  beforeApplicationShutdown(): void {
+    for (const { limiter } of this.#limits?.gates ?? []) limiter.close()
   }
 
   /** Closes the stores that can be closed, once all requests are answered. */

@@ -151,8 +151,13 @@ describe('a line', () => {
     const limiter = createLimiter({ concurrency: 1, queue: 2, maxWait: '1m' })
     const first = await limiter.acquire('a')
     const order: string[] = []
-    const second = limiter.acquire('a').then((permit) => (order.push('second'), permit))
-    const third = limiter.acquire('a').then((permit) => (order.push('third'), permit))
+    const named = async (name: string) => {
+      const permit = await limiter.acquire('a')
+      order.push(name)
+      return permit
+    }
+    const second = named('second')
+    const third = named('third')
     const full = await limiter.acquire('a')
     expect(full.allowed).toBe(false)
     first.release()

@@ -83,6 +83,17 @@ export class Client {
     return { answer, abort: () => request.destroy() }
   }
 
+  /** The socket of a request that the server upgrades. */
+  upgrade(path = '/'): Promise<net.Socket> {
+    const headers = { Connection: 'Upgrade', Upgrade: 'x' }
+    const request = http.request({ ...this.#address, host: '127.0.0.1', path, headers })
+    return new Promise((resolve, reject) => {
+      request.on('error', reject)
+      request.on('upgrade', (_response, socket) => resolve(socket))
+      request.end()
+    })
+  }
+
   send(ask: Ask = {}): Promise<Answer> {
     return this.open(ask).answer
   }

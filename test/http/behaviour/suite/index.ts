@@ -6,6 +6,7 @@ import { denial } from './denial.js'
 import { errors } from './errors.js'
 import { headers } from './headers.js'
 import { hostileAddresses } from './hostile-addresses.js'
+import { inFlight } from './in-flight.js'
 import { keysAndProxies } from './keys-and-proxies.js'
 import { lifecycle } from './lifecycle.js'
 import { options } from './options.js'
@@ -20,6 +21,7 @@ export function behaviour(framework: Framework): void {
   describe(`${framework.name}: by hand`, () => byHand(framework))
   describe(`${framework.name}: errors`, () => errors(framework))
   describe(`${framework.name}: lifecycle`, () => lifecycle(framework))
+  describe(`${framework.name}: in flight`, () => inFlight(framework))
   describe(`${framework.name}: who is counted`, () => whoIsCounted(framework))
   describeBeyondHost(framework, `${framework.name}: hostile addresses`, () => hostileAddresses(framework))
 }
