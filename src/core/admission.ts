@@ -19,6 +19,8 @@ export interface AdmissionParts {
   /** Takes permits, and charges the windows beside them: all or nothing. */
   readonly take: (asking: Asking) => Verdict | Promise<Verdict>
   readonly release: (key: string, permit: number, cost: number) => void
+  /** A clock of this process, ms. */
+  readonly now: () => number
   /** True where others release permits without `released` being called. */
   readonly releasesUnseen: boolean
 }
@@ -59,9 +61,9 @@ export class Admission {
       : this.#judge(asking, verdict, leaver, mayWait)
   }
 
-  /** Gives back what was admitted `heldMs` ago. */
-  release({ key, cost }: Pick<Asking, 'key' | 'cost'>, permit: number, heldMs: number): void {
-    this.#times.see(heldMs)
+  /** Gives back what was admitted at `since`, on the clock of this process. */
+  release(key: string, permit: number, cost: number, since: number): void {
+    if (this.#times.isDue()) this.#times.see(this.#parts.now() - since)
     this.#parts.release(key, permit, cost)
   }
 

@@ -119,7 +119,7 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 
   giveBackPermit(key: string, permit: number, cost: number, since: number): void {
-    this.admission!.release({ key, cost }, permit, monotonicClock() - since)
+    this.admission!.release(key, permit, cost, since)
   }
 
   async peek(key: Key): Promise<Decision> {
@@ -178,6 +178,7 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
         buckets.release!(key, permit, cost)
         admission.released(key)
       },
+      now: monotonicClock,
       releasesUnseen: true
     })
     return admission

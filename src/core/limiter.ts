@@ -130,7 +130,7 @@ export class PolicyLimiter implements Limiter {
   }
 
   giveBackPermit(key: string, permit: number, cost: number, since: number): void {
-    this.admission!.release({ key, cost }, permit, this.now() - since)
+    this.admission!.release(key, permit, cost, since)
   }
 
   peek(key: Key): Decision {
@@ -199,6 +199,7 @@ export class PolicyLimiter implements Limiter {
       policies: this.policies,
       take: ({ key, cost, policies }) => this.take(key, cost, policies),
       release: (key, permit, cost) => buckets.release!(key, permit, cost),
+      now: this.now,
       releasesUnseen: buckets.releasesUnseen === true
     })
     if (admission.hasLine) buckets.onRelease?.((key) => admission.released(key))

@@ -82,7 +82,7 @@ export class PermitBuckets implements Buckets {
         isTaken = false
       }
     }
-    count[0] = counts.count(key) - (isTaken ? cost : 0)
+    count[0] = action.kind === 'take' ? counts.before : counts.count(key)
     const isFree = permit.strategy.check(count, 0, permit, now, cost, this.#own)
     if (isTaken) permit.strategy.charge(count, 0, permit, now, cost, this.#own)
     else if (cost > permit.capacity) this.#own[Out.retryAfterMs] = Number.POSITIVE_INFINITY

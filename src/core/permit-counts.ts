@@ -3,6 +3,8 @@
  * they are kept apart from buckets, which may be forgotten and estimated.
  */
 export interface PermitCounts {
+  /** How many were out before the last `take`, of its key. */
+  readonly before: number
   /** How many of a key are out. */
   count(key: string): number
   /** Takes permits if no more than `limit` of the key are out then, in one step; false if there are too few. */

@@ -127,6 +127,14 @@ describe('guard.limit', () => {
     )
   })
 
+  it('takes any rules beside the key', async () => {
+    const handler = guard.limit('ip', { limits: [{ concurrency: 2 }, { limit: 3, window: '1d' }] })
+    for (const client of [await onExpress(handler), await onFastify(handler)])
+      expect((await client.get()).status).toBe(200)
+    expect(handler.limiter.peek({ ip: '127.0.0.1' }).tiers.map(({ remaining }) => remaining)).toEqual([2, 1])
+    expect(() => guard.limit('ip', { concurrency: 0 })).toThrow('`concurrency` is 0')
+  })
+
   it('itself as a middleware is an error on every request, not a way in', async () => {
     const client = await onExpress(guard.limit as never)
     expect(await client.statuses([{}, {}])).toEqual([500, 500])

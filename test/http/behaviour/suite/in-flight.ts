@@ -24,7 +24,7 @@ function raw({ response }: Exchange): ServerResponse {
 
 /** Handlers that answer when they are told to. */
 function holding() {
-  const held: { open(value: void): void }[] = []
+  const held: ReturnType<typeof gate<void>>[] = []
   const handler: Handler = async () => {
     const one = gate()
     held.push(one)
