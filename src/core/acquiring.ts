@@ -5,7 +5,7 @@ import { type Holder, OwnPermit, type Permit } from './permit.js'
 import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
 import type { Verdict } from './verdict.js'
-import type { Leaver } from './waiting-line.js'
+import { Leaver } from './waiting-line.js'
 
 /** What is used of an `AbortSignal`. */
 export interface WaitSignal {
@@ -47,30 +47,23 @@ export function acquired(
     const verdict = limiter.take(key, cost, policies)
     return isPromiseLike<Verdict>(verdict) ? verdict.then(hold) : hold(verdict)
   }
-  if (!admission.hasLine) {
-    const verdict = admission.admit({ key, cost, policies })
-    return isPromiseLike<Verdict | null>(verdict) ? verdict.then((late) => hold(late!)) : hold(verdict)
+  if (signal?.aborted === true) return Promise.reject(signal.reason)
+  const leaver = admission.hasLine ? new Leaver() : null
+  const verdict = admission.admit({ key, cost, policies }, leaver)
+  if (!isPromiseLike<Verdict | null>(verdict)) {
+    // What a store in the process says is to be read at once.
+    const permit = hold(verdict)
+    return leaver === null ? permit : Promise.resolve(permit)
   }
-  return waitedFor(admission, { key, cost, policies }, signal).then(hold)
+  const permit = verdict.then((late) => (late === null ? Promise.reject(signal!.reason) : hold(late)))
+  return leaver === null || signal === undefined ? permit : leavingBy(signal, leaver, permit)
 }
 
-/** @throws the reason of the signal once it is aborted */
-async function waitedFor(
-  admission: Admission,
-  asking: Parameters<Admission['admit']>[0],
-  signal: WaitSignal | undefined
-): Promise<Verdict> {
-  if (signal?.aborted === true) throw signal.reason
-  const leaver: Leaver = { leave: null }
-  const leave = () => leaver.leave?.()
-  signal?.addEventListener('abort', leave)
-  try {
-    const verdict = await admission.admit(asking, leaver)
-    if (verdict !== null) return verdict
-    throw signal!.reason
-  } finally {
-    signal?.removeEventListener('abort', leave)
-  }
+/** Has somebody leave when a signal says so. */
+function leavingBy(signal: WaitSignal, leaver: Leaver, permit: Promise<Permit>): Promise<Permit> {
+  const leave = () => leaver.leave()
+  signal.addEventListener('abort', leave)
+  return permit.finally(() => signal.removeEventListener('abort', leave))
 }
 
 /** Does work with permits, and releases them. */

@@ -56,9 +56,12 @@ export class Admission {
     // Nobody overtakes those who wait.
     if (ahead !== undefined) return this.#wait(asking, kept(ahead), leaver)
     const verdict = this.#parts.take(asking)
-    return isPromiseLike<Verdict>(verdict)
-      ? verdict.then((late) => this.#judge(asking, late, leaver, mayWait))
-      : this.#judge(asking, verdict, leaver, mayWait)
+    if (!isPromiseLike<Verdict>(verdict)) return this.#judge(asking, verdict, leaver, mayWait)
+    return verdict.then((late) => {
+      if (leaver?.hasLeft !== true) return this.#judge(asking, late, leaver, mayWait)
+      this.#giveBack(asking, late)
+      return null
+    })
   }
 
   /** Gives back what was admitted at `since`, on the clock of this process. */
@@ -96,12 +99,17 @@ export class Admission {
     const wanted = {
       key: asking.key,
       take: () => this.#parts.take(asking),
-      giveBack: ({ permit = 0 }: Verdict) => this.#parts.release(asking.key, permit, asking.cost),
+      giveBack: (verdict: Verdict) => this.#giveBack(asking, verdict),
       isWorthwhile: (verdict: Verdict) => this.#isWorthwhile(verdict, asking)
     }
     return line
       .join(wanted, kept(denial), leaver)
       .then((verdict) => (verdict === null || verdict.isAllowed ? verdict : this.#estimated(asking, verdict)))
+  }
+
+  /** Takes back what was given to somebody who has left. */
+  #giveBack({ key, cost }: Asking, { permit = 0 }: Verdict): void {
+    if (permit !== 0) this.#parts.release(key, permit, cost)
   }
 
   /** True for a denial that ends once permits come back: no window denies, and there will ever be enough. */

@@ -15,10 +15,16 @@ export interface Wanted {
   readonly isWorthwhile: (verdict: Verdict) => boolean
 }
 
-/** Somebody who may leave the line. */
-export interface Leaver {
+/** Somebody who may leave, before, while or after a line is joined. */
+export class Leaver {
+  hasLeft = false
   /** Gives up the place; set while there is one. */
-  leave: (() => void) | null
+  giveUp: (() => void) | null = null
+
+  leave(): void {
+    this.hasLeft = true
+    this.giveUp?.()
+  }
 }
 
 /** How a wait ends: by a verdict, or null for whoever has left. */
@@ -45,7 +51,7 @@ class Place {
   end(verdict: Verdict | null): void {
     this.isOver = true
     clearTimeout(this.timer)
-    if (this.#leaver !== null) this.#leaver.leave = null
+    if (this.#leaver !== null) this.#leaver.giveUp = null
     this.#resolve(verdict)
   }
 }
@@ -101,7 +107,7 @@ export class WaitingLine {
       if (line === undefined) this.#lines.set(wanted.key, [place])
       else line.push(place)
       place.timer = setTimeout(() => this.#end(place, place.denial), this.#settings.maxWaitMs)
-      if (leaver !== null) leaver.leave = () => this.#end(place, null)
+      if (leaver !== null) leaver.giveUp = () => this.#end(place, null)
       if (this.#settings.looks) this.#looking ??= setInterval(() => this.#lookAll(), lookMs)
       // Permits may have come back while its first denial was on its way.
       if (this.#settings.looks && line === undefined) this.serve(wanted.key)

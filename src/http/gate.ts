@@ -3,7 +3,7 @@ import { decisionOf } from '../core/decision.js'
 import { badOption } from '../core/options.js'
 import { OwnPermit } from '../core/permit.js'
 import type { Verdict } from '../core/verdict.js'
-import type { Leaver } from '../core/waiting-line.js'
+import { Leaver } from '../core/waiting-line.js'
 import { warn } from '../core/warn.js'
 import { addressKey } from './address.js'
 import type { HandParts } from './by-hand.js'
@@ -185,10 +185,10 @@ export class Gate<Req, Res> implements Recorder {
     const { host, response } = asked
     const exchange = exchangeOf(host, response)
     // What is only watched waits for nobody.
-    const leaver: Leaver | null = admission.hasLine && !this.isShadow ? { leave: null } : null
+    const leaver = admission.hasLine && !this.isShadow ? new Leaver() : null
     const verdict = admission.admit(asked, leaver, !this.isShadow)
     if (!isPromiseLike<Verdict | null>(verdict)) return this.#conclude(asked, verdict, exchange)
-    const stop = leaver === null ? null : whenEnded(exchange.host, exchange.response, () => leaver.leave?.())
+    const stop = leaver === null ? null : whenEnded(exchange.host, exchange.response, () => leaver.leave())
     return verdict.then((late) => {
       stop?.()
       return late === null ? answered : this.#conclude(asked, late, exchange)
