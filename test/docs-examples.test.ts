@@ -18,6 +18,34 @@ describe('the examples of docs/options.md', { timeout }, () => {
     expect(run('by-hand', 'console.log(wasThere)')).toBe(true)
   })
 
+  it('counts what is in flight', () => {
+    const check = `
+      const held = []
+      app.get('/reports', (_request, response) => void held.push(response))
+      const server = app.listen(0)
+      const url = 'http://localhost:' + server.address().port + '/reports'
+      const asked = Array.from({ length: 14 }, () => fetch(url).then(({ status }) => status))
+      const first = await Promise.race(asked)
+      let served = 0
+      while (served < 13) {
+        for (const response of held.splice(0)) {
+          served++
+          response.end('done')
+        }
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      const statuses = await Promise.all(asked)
+      console.log(JSON.stringify({ first, served: statuses.filter((status) => status === 200).length }))
+      server.close()
+      server.closeAllConnections()`
+    expect(run('in-flight', check)).toEqual({ first: 429, served: 13 })
+  })
+
+  it('acquires and runs', () => {
+    const check = "console.log(JSON.stringify([permit.allowed, report, limiter.peek('tenant:7').remaining]))"
+    expect(run('in-flight-run', check)).toEqual([true, 'the report', 2])
+  })
+
   it('guards a route of either framework', () => {
     const check = `
       const server = onExpress.listen(0)

@@ -118,7 +118,18 @@ describe('the tables of options', () => {
     const section = page('docs/options.md').split('\n## createLimiter\n')[1]!
     expect(names.filter((name) => !optionsIn('docs/options.md', 'option').includes(name))).toEqual([])
     const listed = [...section.split('It returns')[0]!.matchAll(/`(\w+)`/g)].map(([, name]) => name)
-    const policy = ['align', 'burst', 'delayAfter', 'limit', 'limits', 'name', 'strategy', 'window']
+    const policy = [
+      'align',
+      'burst',
+      'delayAfter',
+      'limit',
+      'limits',
+      'maxWait',
+      'name',
+      'queue',
+      'strategy',
+      'window'
+    ]
     expect([...new Set([...listed, ...policy])].sort()).toEqual(names)
   })
 
