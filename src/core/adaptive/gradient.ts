@@ -115,8 +115,7 @@ function step(state: Float64Array, rule: AdaptiveRule, latency: number, now: num
   const isReached = state[peak]! >= 0.9 * whole(state, rule)
   const isFailing = state[failures]! > tolerated * seen(state)
   if (state[peak]! < old / 2) drift(state, latency)
-  else if (isReached && !isFailing && (now >= state[dueAt]! || old < state[measuredLimit]! / 2))
-    beginMeasuring(state, rule, latency, now)
+  else if (isReached && !isFailing && isDoubtful(state, now)) beginMeasuring(state, rule, latency, now)
   else {
     const next = target(state, rule, latency)
     if (next > old && !isReached) return
@@ -125,6 +124,12 @@ function step(state: Float64Array, rule: AdaptiveRule, latency: number, now: num
     state[limit] = Math.max(rule.min, Math.min(rule.max, old + share * (next - old)))
     countAtMin(state, rule, latency, next < old)
   }
+}
+
+/** True when the base should be measured: seldom, and after it has been the reason to halve the limit. */
+function isDoubtful(state: Float64Array, now: number): boolean {
+  if (state[isStarting] === 1 && state[isKnown] === 1) return false
+  return now >= state[dueAt]! || state[limit]! < state[measuredLimit]! / 2
 }
 
 /** Latency at light load may change by and by, and nobody has to be turned away to see it. */

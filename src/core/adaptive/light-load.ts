@@ -65,9 +65,9 @@ function stepDown(state: Float64Array, rule: AdaptiveRule, latency: number, now:
   forget(state, now)
 }
 
-/** How many latencies a rung takes: fewer in the first measurements, which are repeated soon. */
+/** How many latencies a rung takes: fewer in the first measurement, which is repeated soon. */
 function wanted(state: Float64Array): number {
-  return Math.max(Math.min(40, 10 * state[rarity]!), 2 * state[limit]!)
+  return Math.max(state[isKnown] === 1 ? 40 : 10, 2 * state[limit]!)
 }
 
 /** Takes a request into account while the base is measured. */
@@ -109,7 +109,7 @@ function plan(state: Float64Array, rule: AdaptiveRule, now: number, tookMs: numb
 /** Measurements that differ by noise are averaged. */
 function setBase(state: Float64Array, latency: number): void {
   const change = state[isKnown] === 1 ? latency - state[base]! : Number.POSITIVE_INFINITY
-  if (Math.abs(change) > surprise) state[rarity] = 1
+  if (Math.abs(change) > surprise) state[rarity] = Math.max(1, state[rarity]! / 4)
   state[base] = Math.abs(change) < surprise / 2 ? state[base]! + change / 2 : latency
   state[isKnown] = 1
 }

@@ -236,10 +236,15 @@ export function simulate(scenario: Scenario, limiter: Limiter, binMs = 1000): Ru
   let nextStream = streams?.everyMs ?? Infinity
   const clockOf = clock ?? ((t: number) => t)
 
+  /** When we see what happens now. */
+  function seenAt(): number {
+    const into = pauses ? now % pauses.everyMs : 0
+    return pauses && into < pauses.lastMs ? now - into + pauses.lastMs : now
+  }
+
   function end(job: Job): void {
     inFlight--
-    let endedAt = now
-    if (pauses && now % pauses.everyMs < pauses.lastMs) endedAt = now - (now % pauses.everyMs) + pauses.lastMs
+    const endedAt = seenAt()
     sample.now = clockOf(endedAt)
     sample.latencyMs = clockOf(endedAt) - clockOf(job.start)
     sample.inFlight = job.inFlight
@@ -265,17 +270,18 @@ export function simulate(scenario: Scenario, limiter: Limiter, binMs = 1000): Ru
     else if (next === streamEnd) end(held.pop())
     else if (next === nextStream) {
       nextStream = now + exponential(arrivals) * streams!.everyMs
-      if (inFlight < limiter.limitAt(clockOf(now)))
+      if (inFlight < limiter.limitAt(clockOf(seenAt())))
         held.push(now + streams!.lastMs, { start: now, inFlight: ++inFlight, work: 0, phase, isStream: true })
     } else {
       nextArrival = now + gap()
       const bin = Math.floor(now / binMs)
       const work = shape(works) * phase.serviceMs
-      const limit = limiter.limitAt(clockOf(now))
+      const start = seenAt()
+      const limit = limiter.limitAt(clockOf(start))
       run.offered[bin]!++
       run.limits[bin] = limit
       if (inFlight < limit)
-        service.add(now, { start: now, inFlight: ++inFlight, work, phase, isStream: false })
+        service.add(now, { start, inFlight: ++inFlight, work, phase, isStream: false })
     }
   }
   return run
