@@ -13,7 +13,7 @@ export const count = 4
 export const sum = 5
 export const failures = 6
 export const peak = 7
-/** 1 until the limit has given way once. */
+/** 1 until the limit has given way once, and after an outage: it grows in full steps. */
 export const isStarting = 8
 /** Windows in a row that would have gone below `min`. */
 export const windowsAtMin = 9

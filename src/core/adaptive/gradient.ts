@@ -122,6 +122,8 @@ function step(state: Float64Array, rule: AdaptiveRule, latency: number, now: num
     if (next < old) state[isStarting] = 0
     const share = state[isStarting] === 1 ? 1 : smoothing
     state[limit] = Math.max(rule.min, Math.min(rule.max, old + share * (next - old)))
+    // An outage says nothing of what there is room for once it is over.
+    if (isFailing && state[limit] === rule.min) state[isStarting] = 1
     countAtMin(state, rule, latency, next < old)
   }
 }
