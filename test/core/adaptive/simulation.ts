@@ -280,8 +280,7 @@ export function simulate(scenario: Scenario, limiter: Limiter, binMs = 1000): Ru
       const limit = limiter.limitAt(clockOf(start))
       run.offered[bin]!++
       run.limits[bin] = limit
-      if (inFlight < limit)
-        service.add(now, { start, inFlight: ++inFlight, work, phase, isStream: false })
+      if (inFlight < limit) service.add(now, { start, inFlight: ++inFlight, work, phase, isStream: false })
     }
   }
   return run
