@@ -74,10 +74,22 @@ export async function ranWith<T>(
   const decision = await acquire()
   if (!decision.allowed) return { allowed: false, decision }
   try {
-    return { allowed: true, value: await work(decision), decision }
-  } finally {
+    const value = await work(decision)
     decision.release()
+    return { allowed: true, value, decision }
+  } catch (error) {
+    decision.release(isRefusal(error) ? 'ignored' : 'failure')
+    throw error
   }
+}
+
+/** True for an error that says nothing of capacity: with a status such as 404. */
+function isRefusal(error: unknown): boolean {
+  const { status, statusCode = status } = Object(error) as {
+    readonly status?: unknown
+    readonly statusCode?: unknown
+  }
+  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500
 }
 
 /** The error for a way of deciding that would take permits which nobody could give back. */

@@ -1,5 +1,6 @@
+import type { WorkResult } from './adaptive/adaptive-limit.js'
 import { checkCost } from './key-and-cost.js'
-import { countsInFlight } from './permit-buckets.js'
+import { countsInFlight, everyone } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
 import { ServiceTimes } from './service-times.js'
@@ -18,7 +19,7 @@ export interface AdmissionParts {
   readonly policies: readonly Policy[]
   /** Takes permits, and charges the windows beside them: all or nothing. */
   readonly take: (asking: Asking) => Verdict | Promise<Verdict>
-  readonly release: (key: string, permit: number, cost: number) => void
+  readonly release: (key: string, permit: number, cost: number, result: WorkResult) => void
   /** A clock of this process, ms. */
   readonly now: () => number
   /** True where others release permits without `released` being called. */
@@ -52,7 +53,8 @@ export class Admission {
    * @returns the verdict; null once `leaver` has left
    */
   admit(asking: Asking, leaver: Leaver | null = null, mayWait = true): Verdict | Promise<Verdict | null> {
-    const ahead = mayWait && checkCost(asking.cost) > 0 ? this.#line?.denialOf(asking.key) : undefined
+    const ahead =
+      mayWait && checkCost(asking.cost) > 0 ? this.#line?.denialOf(this.#lineOf(asking)) : undefined
     // Nobody overtakes those who wait.
     if (ahead !== undefined) return this.#wait(asking, kept(ahead), leaver)
     const verdict = this.#parts.take(asking)
@@ -65,9 +67,9 @@ export class Admission {
   }
 
   /** Gives back what was admitted at `since`, on the clock of this process. */
-  release(key: string, permit: number, cost: number, since: number): void {
+  release(key: string, permit: number, cost: number, since: number, result: WorkResult): void {
     if (this.#times.isDue()) this.#times.see(this.#parts.now() - since)
-    this.#parts.release(key, permit, cost)
+    this.#parts.release(key, permit, cost, result)
   }
 
   /** To be called when permits of a key have come back. */
@@ -95,9 +97,9 @@ export class Admission {
   #wait(asking: Asking, denial: Verdict, leaver: Leaver | null): Verdict | Promise<Verdict | null> {
     const line = this.#line!
     if (line.isClosed) return { ...denial, source: 'closed' }
-    if (!line.hasRoom(asking.key)) return this.#estimated(asking, denial)
+    if (!line.hasRoom(this.#lineOf(asking))) return this.#estimated(asking, denial)
     const wanted = {
-      key: asking.key,
+      key: this.#lineOf(asking),
       take: () => this.#parts.take(asking),
       giveBack: (verdict: Verdict) => this.#giveBack(asking, verdict),
       isWorthwhile: (verdict: Verdict) => this.#isWorthwhile(verdict, asking)
@@ -107,9 +109,14 @@ export class Admission {
       .then((verdict) => (verdict === null || verdict.isAllowed ? verdict : this.#estimated(asking, verdict)))
   }
 
+  /** The line of a key; there is one for all where all are counted together. */
+  #lineOf({ key }: Asking): string {
+    return this.#parts.policies[this.#tier]!.adaptive === null ? key : everyone
+  }
+
   /** Takes back what was given to somebody who has left. */
   #giveBack({ key, cost }: Asking, { permit = 0 }: Verdict): void {
-    if (permit !== 0) this.#parts.release(key, permit, cost)
+    if (permit !== 0) this.#parts.release(key, permit, cost, 'ignored')
   }
 
   /** True for a denial that ends once permits come back: no window denies, and there will ever be enough. */
@@ -119,12 +126,13 @@ export class Admission {
   }
 
   /** Puts an estimate in the place of a wait that nobody knows. */
-  #estimated({ key, cost, policies }: Asking, verdict: Verdict): Verdict {
+  #estimated(asking: Asking, verdict: Verdict): Verdict {
     const at = this.#tier * outSize + Out.retryAfterMs
     if (!Number.isNaN(verdict.out[at])) return verdict
-    const ahead = this.#line?.length(key) ?? 0
+    const ahead = this.#line?.length(this.#lineOf(asking)) ?? 0
+    const { capacity } = verdict.policies[this.#tier]!
     // Its own numbers, in every store.
-    ;(verdict.out as number[])[at] = this.#times.waitMs(ahead + cost, policies[this.#tier]!.capacity)
+    ;(verdict.out as number[])[at] = this.#times.waitMs(ahead + asking.cost, capacity)
     return verdict
   }
 }

@@ -1,4 +1,5 @@
 import { acquired, mustRelease, type Ran, ranWith, type WaitOptions } from './acquiring.js'
+import type { WorkResult } from './adaptive/adaptive-limit.js'
 import { Admission } from './admission.js'
 import type { AsyncBuckets, Receipt } from './async-store.js'
 import { monotonicClock } from './clock.js'
@@ -118,8 +119,8 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     return monotonicClock()
   }
 
-  giveBackPermit(key: string, permit: number, cost: number, since: number): void {
-    this.admission!.release(key, permit, cost, since)
+  giveBackPermit(key: string, permit: number, cost: number, since: number, result: WorkResult): void {
+    this.admission!.release(key, permit, cost, since, result)
   }
 
   async peek(key: Key): Promise<Decision> {
@@ -174,8 +175,8 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     const admission: Admission = new Admission({
       policies: this.policies,
       take: ({ key, cost, policies }) => this.take(key, cost, policies),
-      release: (key, permit, cost) => {
-        buckets.release!(key, permit, cost)
+      release: (key, permit, cost, result) => {
+        buckets.release!(key, permit, cost, result)
         admission.released(key)
       },
       now: monotonicClock,

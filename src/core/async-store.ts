@@ -1,3 +1,4 @@
+import type { WorkResult } from './adaptive/adaptive-limit.js'
 import type { Policy } from './policy.js'
 import type { BucketsOptions, Owner } from './store.js'
 import type { Action, Source, Verdict } from './verdict.js'
@@ -40,7 +41,7 @@ export interface AsyncBuckets {
    * Gives back permits that a decision took: `permit` is what its verdict knows them by. It does not wait for the store. Left
    * out where policies count nothing in flight.
    */
-  release?(key: string, permit: number, cost: number): void
+  release?(key: string, permit: number, cost: number, result: WorkResult): void
   /** Denies a key for `blockMs` from now, `Infinity` until it is reset. */
   block(key: string, blockMs: number): Promise<void>
 }

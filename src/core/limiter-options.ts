@@ -55,6 +55,12 @@ export interface Opening extends ReadBy<typeof commonOptions> {
 export function openLimiter({ store, now, block: blockMs, settings, ...opening }: Opening): BuiltLimiter {
   const asked = { ...opening, blockMs }
   if (isAsync(store)) {
+    if (asked.policies.some(({ adaptive }) => adaptive !== null))
+      throw badOption(
+        'store',
+        store,
+        'a limit that finds itself (`concurrency: { adaptive }`) is of one process: give it a limiter of its own, with `store: memoryStore()`'
+      )
     if (now !== undefined)
       throw badOption('now', now, "the store has a clock of its own, the server's; leave it out")
     return new AsyncPolicyLimiter(asked.policies, store.openAsync({ ...asked, settings }), asked)

@@ -1,4 +1,5 @@
 import { acquired, mustRelease, type Ran, ranWith, type WaitOptions } from './acquiring.js'
+import type { WorkResult } from './adaptive/adaptive-limit.js'
 import { Admission } from './admission.js'
 import type { Receipt } from './async-store.js'
 import type { Clock } from './clock.js'
@@ -129,8 +130,8 @@ export class PolicyLimiter implements Limiter {
     return at
   }
 
-  giveBackPermit(key: string, permit: number, cost: number, since: number): void {
-    this.admission!.release(key, permit, cost, since)
+  giveBackPermit(key: string, permit: number, cost: number, since: number, result: WorkResult): void {
+    this.admission!.release(key, permit, cost, since, result)
   }
 
   peek(key: Key): Decision {
@@ -198,7 +199,7 @@ export class PolicyLimiter implements Limiter {
     const admission = new Admission({
       policies: this.policies,
       take: ({ key, cost, policies }) => this.take(key, cost, policies),
-      release: (key, permit, cost) => buckets.release!(key, permit, cost),
+      release: (key, permit, cost, result) => buckets.release!(key, permit, cost, result),
       now: this.now,
       releasesUnseen: buckets.releasesUnseen === true
     })

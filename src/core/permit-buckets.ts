@@ -1,6 +1,8 @@
+import { AdaptiveLimit, type WorkResult } from './adaptive/adaptive-limit.js'
 import type { PermitCounts } from './permit-counts.js'
 import { type Policy, unlimited } from './policy.js'
 import type { Buckets } from './store.js'
+import { PolicyVariants } from './variants.js'
 import { type Action, charge, Out, OwnVerdict, outSize, peek, type Verdict } from './verdict.js'
 
 /** What buckets are made of whose policies count, among others, what is in flight. */
@@ -24,6 +26,9 @@ export function countsInFlight({ unit }: Policy): boolean {
   return unit === 'concurrent-requests'
 }
 
+/** The key of what is counted for all keys together: a limit that finds itself is of the whole process. */
+export const everyone = ''
+
 /** Stands for windows where there are none: a key may be blocked all the same. */
 const noWindows: readonly Policy[] = [unlimited]
 
@@ -32,6 +37,8 @@ const noWindows: readonly Policy[] = [unlimited]
  * denies: so all or nothing is taken, and there are never more out than the limit.
  */
 export class PermitBuckets implements Buckets {
+  /** null where the limit is fixed, or computed. */
+  readonly #adaptive: AdaptiveLimit | null
   readonly releasesUnseen: boolean
   readonly #parts: PermitParts
   readonly #opened: readonly Policy[]
@@ -49,6 +56,9 @@ export class PermitBuckets implements Buckets {
   readonly #count = new Float64Array(1)
   /** How long the key at hand is blocked, if it is. */
   #blockedMs = 0
+  readonly #variants: PolicyVariants
+  /** The policies under the limit that was found last. */
+  #current: readonly Policy[]
   readonly #released = new Set<(key: string) => void>()
 
   constructor(parts: PermitParts) {
@@ -59,12 +69,18 @@ export class PermitBuckets implements Buckets {
     this.#tier = policies.findIndex(countsInFlight)
     this.#hasWindows = policies.length > 1
     this.#split = this.#splitOf(policies)
+    const { adaptive } = this.#split.permit
+    this.#adaptive = adaptive === null ? null : new AdaptiveLimit(adaptive)
+    this.#variants = new PolicyVariants(policies)
+    this.#current = policies
     this.#verdict = new OwnVerdict(policies)
     this.#own = this.#verdict.out.subarray(this.#tier * outSize, (this.#tier + 1) * outSize)
     if (this.#hasWindows || isShared) this.#open()
   }
 
-  decide(action: Action, key: string, cost: number, now: number, policies: readonly Policy[]): Verdict {
+  decide(action: Action, key: string, cost: number, now: number, asked: readonly Policy[]): Verdict {
+    const policies = this.#adaptive === null ? asked : this.#withLimit(this.#adaptive.current)
+    const permitKey = this.#adaptive === null ? key : everyone
     const { permit, windows } = policies === this.#opened ? this.#split : this.#knownSplit(policies)
     const { counts } = this.#parts
     const verdict = this.#verdict
@@ -72,22 +88,22 @@ export class PermitBuckets implements Buckets {
     verdict.at = now
     verdict.policies = policies
     verdict.isBlocked = false
-    let isTaken = action.kind === 'take' && counts.take(key, cost, permit.capacity)
+    let isTaken = action.kind === 'take' && counts.take(permitKey, cost, permit.capacity)
     verdict.charged = isTaken ? cost : 0
     let areOpen = true
     if (this.#windows !== null) {
       areOpen = this.#askWindows(this.#windows, this.#actionOn(action, isTaken), key, cost, now, windows)
       if (isTaken && !areOpen) {
-        counts.release(key, cost)
+        counts.release(permitKey, cost)
         isTaken = false
       }
     }
-    count[0] = action.kind === 'take' ? counts.before : counts.count(key)
+    count[0] = action.kind === 'take' ? counts.before : counts.count(permitKey)
     const isFree = permit.strategy.check(count, 0, permit, now, cost, this.#own)
     if (isTaken) permit.strategy.charge(count, 0, permit, now, cost, this.#own)
     else if (cost > permit.capacity) this.#own[Out.retryAfterMs] = Number.POSITIVE_INFINITY
     if (verdict.isBlocked) this.#showBlock()
-    verdict.permit = isTaken ? 1 : 0
+    verdict.permit = isTaken ? (this.#adaptive?.begin(count[0]) ?? 1) : 0
     verdict.isAllowed = isTaken || (action.kind !== 'take' && areOpen && (isFree || action.kind === 'charge'))
     return verdict
   }
@@ -96,9 +112,11 @@ export class PermitBuckets implements Buckets {
     if (this.#hasWindows) this.#windows!.refund(key, cost, now, this.#knownSplit(policies).windows, chargedAt)
   }
 
-  release(key: string, _permit: number, cost: number): void {
-    this.#parts.counts.release(key, cost)
-    for (const listener of this.#released) listener(key)
+  release(key: string, permit: number, cost: number, result: WorkResult): void {
+    this.#adaptive?.end(permit, result)
+    const permitKey = this.#adaptive === null ? key : everyone
+    this.#parts.counts.release(permitKey, cost)
+    for (const listener of this.#released) listener(permitKey)
   }
 
   onRelease(listener: (key: string) => void): void {
@@ -159,6 +177,15 @@ export class PermitBuckets implements Buckets {
   #open(): Buckets {
     this.#windows = this.#parts.open(this.#split.windows)
     return this.#windows
+  }
+
+  /** The policies under the limit that has been found. */
+  #withLimit(limit: number): readonly Policy[] {
+    if (limit !== this.#current[this.#tier]!.limit)
+      this.#current = this.#variants.withLimits(
+        this.#opened.map((_, i) => (i === this.#tier ? limit : undefined))
+      )
+    return this.#current
   }
 
   #knownSplit(policies: readonly Policy[]): Split {

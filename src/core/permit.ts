@@ -1,3 +1,4 @@
+import type { WorkResult } from './adaptive/adaptive-limit.js'
 import { type Decision, decisionOf, isEstimated } from './decision.js'
 import type { Policy } from './policy.js'
 import { Out, type Source, type Verdict } from './verdict.js'
@@ -15,8 +16,11 @@ declare global {
  * denial there is nothing to give back.
  */
 export interface Permit extends Decision {
-  /** Gives the permits back. A second time, and for a denial, it does nothing. */
-  release(): void
+  /**
+   * Gives the permits back. A second time, and for a denial, it does nothing.
+   * @param result how the work ended, for a limit that finds itself; `'success'` if left out
+   */
+  release(result?: WorkResult): void
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -29,7 +33,7 @@ export interface Holder {
    * @param permit what the store knows them by
    * @param since when they were taken, on that clock
    */
-  giveBackPermit(key: string, permit: number, cost: number, since: number): void
+  giveBackPermit(key: string, permit: number, cost: number, since: number, result: WorkResult): void
 }
 
 /** What a verdict comes to that may have taken permits. Of a single policy nothing else is made than this (bench/decision.js). */
@@ -85,10 +89,10 @@ export class OwnPermit implements Permit {
     return isEstimated(this)
   }
 
-  release(): void {
+  release(result: WorkResult = 'success'): void {
     const holder = this.#holder
     this.#holder = null
-    holder?.giveBackPermit(this.#key, this.#permit, this.#cost, this.#since)
+    holder?.giveBackPermit(this.#key, this.#permit, this.#cost, this.#since, result)
   }
 
   [Symbol.dispose](): void {

@@ -1,3 +1,4 @@
+import { type Adaptive, type AdaptiveOptions, readAdaptive } from './adaptive/read-adaptive.js'
 import { type Duration, durationMs } from './duration.js'
 import { badOption, type Option, type OptionTable, type TableOf } from './options.js'
 import { oneOf, wholeNumber } from './readers.js'
@@ -36,8 +37,11 @@ export interface WindowOptions extends StrategyOptions {
 export interface ConcurrencyOptions {
   /** What headers and problem details call it: printable ASCII. `default` if left out. */
   readonly name?: string | undefined
-  /** How many units may be in flight at once, for each key: a positive whole number. */
-  readonly concurrency: number
+  /**
+   * How many units may be in flight at once, for each key: a positive whole number. Or how that number is to be found, such
+   * as `{ adaptive: 'gradient' }`: then it is of all keys together, in this process.
+   */
+  readonly concurrency: number | AdaptiveOptions
   /** How many requests of each key may wait for a permit; 0, nobody, if left out. */
   readonly queue?: number | undefined
   /** How long one of them waits at the most; 1 s if left out. */
@@ -142,8 +146,10 @@ export function kindsIn(options: object): {
   }
 }
 
-function concurrencyOf(option: string, value: unknown): number {
-  return wholeNumber(option, value, 1)
+function concurrencyOf(option: string, value: unknown): number | Adaptive {
+  return typeof value === 'object' && value !== null
+    ? readAdaptive(option, value)
+    : wholeNumber(option, value, 1)
 }
 
 /** How long one waits in a queue unless said otherwise, ms. */

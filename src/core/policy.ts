@@ -1,3 +1,4 @@
+import type { Adaptive } from './adaptive/read-adaptive.js'
 import { durationMs, durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
@@ -38,6 +39,8 @@ export interface Policy extends Rule {
   /** How many requests of a key may wait for a permit, and for how long, ms; both 0 where nobody waits. */
   readonly queue: number
   readonly maxWaitMs: number
+  /** How its limit finds itself, with `limit` as the most; null where it is fixed. */
+  readonly adaptive: Adaptive | null
 }
 
 /**
@@ -74,16 +77,19 @@ function checkOneKind(options: PolicyOptions): void {
 }
 
 function defineConcurrency(options: ConcurrencyOptions, name: string): Policy {
-  const limit = policyOptions.concurrency.read('concurrency', options.concurrency)
+  const read = policyOptions.concurrency.read('concurrency', options.concurrency)
+  const adaptive = typeof read === 'number' ? null : read
+  const limit = typeof read === 'number' ? read : read.rule.max
   const queue = policyOptions.queue.read('queue', options.queue)
   const maxWaitMs = policyOptions.maxWait.read('maxWait', options.maxWait)
   if (queue === 0 && options.maxWait !== undefined)
     throw badOption('maxWait', options.maxWait, 'without a `queue` nobody waits: give both, or leave it out')
   const waiting = { queue, maxWaitMs: queue === 0 ? 0 : maxWaitMs }
-  return complete({ name, strategy: inFlight, limit, windowMs: 0, unit: 'concurrent-requests', ...waiting })
+  const unit = 'concurrent-requests'
+  return complete({ name, strategy: inFlight, limit, windowMs: 0, unit, adaptive, ...waiting })
 }
 
-const inWindow = { unit: 'requests', queue: 0, maxWaitMs: 0 } as const
+const inWindow = { unit: 'requests', queue: 0, maxWaitMs: 0, adaptive: null } as const
 
 function defineWindow(options: WindowOptions, name: string): Policy {
   const strategy = policyOptions.strategy.read('strategy', options.strategy)
@@ -147,7 +153,7 @@ export function withShare(policy: Policy, share: number): Policy {
 
 /** All policies are objects of one shape, whatever they leave out: else each that differs would slow all of them down. */
 function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 'shapes'>): Policy {
-  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs } = rule
+  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs, adaptive } = rule
   const capacity = strategy.capacity?.(rule) ?? limit
   strategy.validate?.({ ...rule, capacity })
   const quotaWindowMs = quotaWindowOf(rule, capacity)
@@ -166,7 +172,8 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 's
     shapes,
     unit,
     queue,
-    maxWaitMs
+    maxWaitMs,
+    adaptive
   }
   const all: Record<string, unknown> = own
   for (const option of strategyOptionNames) all[option] = rule[option]
@@ -197,6 +204,7 @@ function tooLarge(rule: Rule, strategy: Strategy, slots: number): HeadgateError 
 
 /** Names for tiers that were given none: what they allow, `10-per-1s` or `10-in-flight`. */
 export function tierName({ limit, window, concurrency }: PolicyOptions): string {
+  if (typeof concurrency === 'object') return 'adaptive-in-flight'
   return concurrency === undefined
     ? `${limit}-per-${durationText(durationMs('window', window))}`
     : `${concurrency}-in-flight`
@@ -220,10 +228,12 @@ export function checkUnique(policies: readonly { readonly name: string }[]): voi
  * versions of one strategy that keep something else in them.
  */
 export function ruleOf(policy: Policy): readonly unknown[] {
-  const { strategy, limit, windowMs, capacity, slots } = policy
+  const { strategy, limit, windowMs, capacity, slots, adaptive } = policy
   const told = strategyOptionNames.filter((name) => strategyOptions[name].unset !== undefined)
   const own = told.map((name) => policy[name] ?? strategyOptions[name].unset)
-  return [strategy.name, limit, windowMs, capacity, slots, ...own]
+  const found =
+    adaptive === null ? [] : [adaptive.algorithm.name, ...Object.values({ ...adaptive.rule, seed: 0 })]
+  return [strategy.name, limit, windowMs, capacity, slots, ...own, ...found]
 }
 
 /** Rules as error messages tell them apart. */

@@ -1,3 +1,4 @@
+import type { WorkResult } from './adaptive/adaptive-limit.js'
 import type { Policy } from './policy.js'
 import type { Action, Verdict } from './verdict.js'
 
@@ -53,7 +54,7 @@ export interface Buckets {
    * Gives back permits that a decision took: `permit` is what its verdict knows them by. Left out where policies count
    * nothing in flight.
    */
-  release?(key: string, permit: number, cost: number): void
+  release?(key: string, permit: number, cost: number, result: WorkResult): void
   /** Calls back with the key whenever permits are released, for whoever waits for them. */
   onRelease?(listener: (key: string) => void): void
   /** True where others may release permits without `onRelease` telling. */

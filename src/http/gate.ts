@@ -1,3 +1,4 @@
+import type { WorkResult } from '../core/adaptive/adaptive-limit.js'
 import type { Admission } from '../core/admission.js'
 import { decisionOf } from '../core/decision.js'
 import { badOption } from '../core/options.js'
@@ -207,7 +208,7 @@ export class Gate<Req, Res> implements Recorder {
     const decision = permit ?? decisionOf(verdict, true)
     const record = new RequestRateLimit(asked, decision, at, permit)
     if (permit?.allowed === true) {
-      whenEnded(exchange!.host, exchange!.response, () => permit.release())
+      whenEnded(exchange!.host, exchange!.response, (isWhole) => permit.release(resultOf(exchange!, isWhole)))
       // Its client has left while something was awaited: nobody is served.
       if (exchange!.host.isClosed(exchange!.response)) return answered
     }
@@ -265,6 +266,14 @@ export class Gate<Req, Res> implements Recorder {
     if (client.standing === 'unreadable' || client.address === 'unix') this.#watch.missAddress(client)
     return client
   }
+}
+
+/** What the end of a response says of capacity. */
+function resultOf({ host, response }: Exchange, isWhole: boolean): WorkResult {
+  if (!isWhole) return 'aborted'
+  const status = host.sentStatus(response)
+  if (status >= 500) return 'failure'
+  return status >= 200 && status < 400 ? 'success' : 'ignored'
 }
 
 /** Nothing but true skips: what is true by mistake, such as the text 'false', must not switch the limit off. */

@@ -2,6 +2,8 @@
  * What the entries of all frameworks export beside their own: what users need of headgate there, and every type that their
  * own declarations may come to name, as that of `export const api = rateLimit({ … })`.
  */
+export type { WorkResult } from '../core/adaptive/adaptive-limit.js'
+export type { AdaptiveName, AdaptiveOptions } from '../core/adaptive/read-adaptive.js'
 export type { AsyncStore } from '../core/async-store.js'
 export type { Clock } from '../core/clock.js'
 export type { Decision } from '../core/decision.js'

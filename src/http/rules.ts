@@ -1,3 +1,4 @@
+import type { AdaptiveOptions } from '../core/adaptive/read-adaptive.js'
 import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
@@ -27,7 +28,7 @@ export type WindowRule<Req> = Omit<WindowOptions, 'limit' | 'window'> & {
 /** A policy that counts what is in flight. */
 export type ConcurrencyRule<Req> = Omit<ConcurrencyOptions, 'concurrency'> & {
   /** How many units may be in flight. A function may return 0, which denies, and `Infinity`, which admits. */
-  readonly concurrency: PerRequest<Req, number>
+  readonly concurrency: PerRequest<Req, number> | AdaptiveOptions
 }
 
 /** What a request is decided by. */
@@ -109,7 +110,7 @@ function known<Req>(tier: RuleOptions<Req>, window: number | string): PolicyOpti
 }
 
 /** What a rule limits by. */
-function limitOf<Req>(tier: RuleOptions<Req>): PerRequest<Req, number> {
+function limitOf<Req>(tier: RuleOptions<Req>): PerRequest<Req, number> | AdaptiveOptions {
   return tier.concurrency ?? (tier.limit as PerRequest<Req, number>)
 }
 

@@ -315,6 +315,22 @@ export function inFlight(framework: Framework): void {
     })
   })
 
+  // With a store outside the process it is refused.
+  if (framework.hasStoreClock !== true)
+    it('INF-19: a limit that finds itself gives way to a 503, and not to a 404', async () => {
+      const app = await serve(
+        { concurrency: { adaptive: 'aimd', initial: 10, max: 20 } },
+        ({ request, send }) => send(Number(request.headers['x-status']))
+      )
+      const limit = async () => (await app.limiters.one!.peek('k')).limit
+      const ask = (status: number) => app.get('/', { 'X-Status': String(status) })
+      for (let i = 0; i < 20; i++) expect((await ask(404)).status).toBe(404)
+      await allFree(app, 10)
+      expect(await limit()).toBe(10)
+      for (let i = 0; i < 20; i++) expect((await ask(503)).status).toBe(503)
+      expect(await limit()).toBeLessThan(10)
+    })
+
   describe('a line', () => {
     const queue = (more: object = {}) => ({ concurrency: 1, queue: 2, maxWait: '1m', ...more })
 
