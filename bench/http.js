@@ -11,6 +11,7 @@ const times = isQuick ? { express: 1000, fastify: 2000 } : { express: 250, fasti
 const floors = { express: 1.1, fastify: 1.3 }
 
 const denied = 'headgate, denied'
+const inFlight = 'headgate, in flight'
 
 /** Where a server listens: IPv4 alone, or both families, where IPv4 clients show as mapped addresses. */
 const hosts = { IPv4: '127.0.0.1', mapped: '::' }
@@ -42,7 +43,14 @@ export async function run() {
         found: own.ofFloor,
         target: floors[framework]
       })
-      const { ofBare } = found.find(({ name }) => name === denied)
+      const one = (name) => found.find((each) => each.name === name)
+      if (names.includes(inFlight))
+        targets.push({
+          what: `${title}: added CPU of a limit in flight, of a window's`,
+          found: one(inFlight).adds / one('headgate').adds,
+          target: 1.3
+        })
+      const { ofBare } = one(denied)
       targets.push({ what: `${title}: a denied request, of a bare one`, found: ofBare, target: 1 })
     }
   return targets

@@ -25,6 +25,7 @@ console.log(machine + (isQuick ? ', QUICK: not to quote' : ''))
 
 const files = [
   'decision',
+  'in-flight',
   'memory',
   'flood',
   'overflow',

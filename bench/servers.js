@@ -63,6 +63,10 @@ const express = {
     const { rateLimit } = await headgate('express/index.js')
     return rateLimit({ limit, window: windowMs })
   },
+  async 'headgate, in flight'() {
+    const { rateLimit } = await headgate('express/index.js')
+    return rateLimit({ concurrency: limit })
+  },
   async 'headgate, denied'() {
     const { rateLimit } = await headgate('express/index.js')
     return rateLimit(await usedUp())
@@ -97,6 +101,10 @@ const fastify = {
   async headgate(app) {
     const { rateLimit } = await headgate('fastify/index.js')
     await app.register(rateLimit, { limit, window: windowMs })
+  },
+  async 'headgate, in flight'(app) {
+    const { rateLimit } = await headgate('fastify/index.js')
+    await app.register(rateLimit, { concurrency: limit })
   },
   async 'headgate, denied'(app) {
     const { rateLimit } = await headgate('fastify/index.js')

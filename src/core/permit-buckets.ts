@@ -88,23 +88,24 @@ export class PermitBuckets implements Buckets {
     verdict.at = now
     verdict.policies = policies
     verdict.isBlocked = false
-    let isTaken = action.kind === 'take' && counts.take(permitKey, cost, permit.capacity)
-    verdict.charged = isTaken ? cost : 0
+    let taken = action.kind === 'take' ? counts.take(permitKey, cost, permit.capacity) : 0
+    verdict.charged = taken > 0 ? cost : 0
     let areOpen = true
     if (this.#windows !== null) {
-      areOpen = this.#askWindows(this.#windows, this.#actionOn(action, isTaken), key, cost, now, windows)
-      if (isTaken && !areOpen) {
-        counts.release(permitKey, cost)
-        isTaken = false
+      areOpen = this.#askWindows(this.#windows, this.#actionOn(action, taken > 0), key, cost, now, windows)
+      if (taken > 0 && !areOpen) {
+        counts.release(permitKey, taken, cost)
+        taken = 0
       }
     }
     count[0] = action.kind === 'take' ? counts.before : counts.count(permitKey)
     const isFree = permit.strategy.check(count, 0, permit, now, cost, this.#own)
-    if (isTaken) permit.strategy.charge(count, 0, permit, now, cost, this.#own)
+    if (taken > 0) permit.strategy.charge(count, 0, permit, now, cost, this.#own)
     else if (cost > permit.capacity) this.#own[Out.retryAfterMs] = Number.POSITIVE_INFINITY
     if (verdict.isBlocked) this.#showBlock()
-    verdict.permit = isTaken ? (this.#adaptive?.begin(count[0]) ?? 1) : 0
-    verdict.isAllowed = isTaken || (action.kind !== 'take' && areOpen && (isFree || action.kind === 'charge'))
+    verdict.permit = taken > 0 && this.#adaptive !== null ? this.#adaptive.begin(taken, count[0]) : taken
+    verdict.isAllowed =
+      taken > 0 || (action.kind !== 'take' && areOpen && (isFree || action.kind === 'charge'))
     return verdict
   }
 
@@ -113,9 +114,9 @@ export class PermitBuckets implements Buckets {
   }
 
   release(key: string, permit: number, cost: number, result: WorkResult): void {
-    this.#adaptive?.end(permit, result)
-    const permitKey = this.#adaptive === null ? key : everyone
-    this.#parts.counts.release(permitKey, cost)
+    const adaptive = this.#adaptive
+    const permitKey = adaptive === null ? key : everyone
+    this.#parts.counts.release(permitKey, adaptive === null ? permit : adaptive.end(permit, result), cost)
     for (const listener of this.#released) listener(permitKey)
   }
 

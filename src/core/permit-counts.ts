@@ -7,10 +7,13 @@ export interface PermitCounts {
   readonly before: number
   /** How many of a key are out. */
   count(key: string): number
-  /** Takes permits if no more than `limit` of the key are out then, in one step; false if there are too few. */
-  take(key: string, cost: number, limit: number): boolean
+  /**
+   * Takes permits if no more than `limit` of the key are out then, in one step.
+   * @returns what they are known by, at least 1; 0 if there are too few
+   */
+  take(key: string, cost: number, limit: number): number
   /** Gives back permits that were taken. */
-  release(key: string, cost: number): void
+  release(key: string, permit: number, cost: number): void
   /** How many keys have any out. */
   size(): number
 }

@@ -5,50 +5,55 @@ const mostIdle = 1000
 
 /**
  * The permits of each key that are out, of one process. A key whose last permit has come back is forgotten only once there
- * are many such: most come again, and to add one costs more than to change it (bench/decision.js, in flight).
+ * are many such: most come again, and to add one costs more than to change it (bench/in-flight.js).
  */
 export class Permits implements PermitCounts {
   before = 0
-  readonly #counts = new Map<string, Count>()
+  /** What each key is known by: the place of its count, and 1. */
+  readonly #permits = new Map<string, number>()
+  readonly #counts: number[] = []
+  readonly #free: number[] = []
   #used = 0
 
   count(key: string): number {
-    return this.#counts.get(key)?.out ?? 0
+    const permit = this.#permits.get(key)
+    return permit === undefined ? 0 : this.#counts[permit - 1]!
   }
 
-  take(key: string, cost: number, limit: number): boolean {
-    const count = this.#counts.get(key) ?? this.#added(key)
-    const before = count.out
+  take(key: string, cost: number, limit: number): number {
+    const permit = this.#permits.get(key) ?? this.#added(key)
+    const before = this.#counts[permit - 1]!
     this.before = before
-    if (before + cost > limit) return false
+    if (before + cost > limit) return 0
     if (before === 0) this.#used++
-    count.out = before + cost
-    return true
+    this.#counts[permit - 1] = before + cost
+    return permit
   }
 
-  release(key: string, cost: number): void {
-    const count = this.#counts.get(key)!
-    count.out -= cost
-    if (count.out === 0) this.#used--
+  /** A key that has permits out is not forgotten, so that its place is its own. */
+  release(_key: string, permit: number, cost: number): void {
+    const count = this.#counts[permit - 1]! - cost
+    this.#counts[permit - 1] = count
+    if (count === 0) this.#used--
   }
 
   size(): number {
     return this.#used
   }
 
-  #added(key: string): Count {
-    if (this.#counts.size > 2 * this.#used + mostIdle) this.#forgetIdle()
-    const count = { out: 0 }
-    this.#counts.set(key, count)
-    return count
+  #added(key: string): number {
+    if (this.#permits.size > 2 * this.#used + mostIdle) this.#forgetIdle()
+    const permit = this.#free.pop() ?? this.#counts.length + 1
+    this.#counts[permit - 1] = 0
+    this.#permits.set(key, permit)
+    return permit
   }
 
   #forgetIdle(): void {
-    for (const [key, { out }] of this.#counts) if (out === 0) this.#counts.delete(key)
+    for (const [key, permit] of this.#permits) {
+      if (this.#counts[permit - 1] !== 0) continue
+      this.#permits.delete(key)
+      this.#free.push(permit)
+    }
   }
-}
-
-/** How many permits of a key are out. */
-interface Count {
-  out: number
 }

@@ -13,6 +13,8 @@ const memory = 32
 
 /** One request that is in flight. */
 interface Begun {
+  /** What its permits are known by where they are counted. */
+  readonly permit: number
   readonly at: number
   readonly inFlight: number
 }
@@ -24,7 +26,7 @@ export class AdaptiveLimit {
   readonly #sample: Sample = { now: 0, latencyMs: 0, inFlight: 0, isFailure: false }
   readonly #begun = new Map<number, Begun>()
   #limit: number
-  #permits = 0
+  #last = 0
   #meanMs = 0
 
   constructor(adaptive: Adaptive) {
@@ -42,17 +44,22 @@ export class AdaptiveLimit {
     return this.#limit
   }
 
-  /** Notes that a request has begun, as one of so many; returns what it is known by. */
-  begin(inFlight: number): number {
-    const permit = ++this.#permits
-    this.#begun.set(permit, { at: performance.now(), inFlight })
-    return permit
+  /** Notes that a request has begun, as one of so many; returns what it is known by from now on. */
+  begin(permit: number, inFlight: number): number {
+    const id = ++this.#last
+    this.#begun.set(id, { permit, at: performance.now(), inFlight })
+    return id
   }
 
-  end(permit: number, result: WorkResult): void {
-    const begun = this.#begun.get(permit)
-    this.#begun.delete(permit)
-    if (begun === undefined || result === 'ignored') return
+  /** Learns of the end of a request; returns what its permits are known by. */
+  end(id: number, result: WorkResult): number {
+    const begun = this.#begun.get(id)!
+    this.#begun.delete(id)
+    if (result !== 'ignored') this.#see(begun, result)
+    return begun.permit
+  }
+
+  #see(begun: Begun, result: WorkResult): void {
     const sample = this.#sample
     sample.now = performance.now()
     sample.latencyMs = sample.now - begun.at
