@@ -144,7 +144,8 @@ function drift(state: Float64Array, latency: number): void {
 function target(state: Float64Array, rule: AdaptiveRule, latency: number): number {
   const old = state[limit]!
   const share = state[failures]! / seen(state)
-  const g = state[isKnown] === 1 ? Math.exp(state[base]! - latency) * rule.tolerance : 1
+  const g = Math.exp(state[base]! - latency) * rule.tolerance
+  if (state[isKnown] !== 1) return share > tolerated ? old * (1 - share / 2) : old
   if (share > tolerated) return old * Math.min(1 - share / 2, g)
   return old * Math.max(0.25, Math.min(2, g)) + headroom(old)
 }

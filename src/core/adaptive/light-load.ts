@@ -60,14 +60,14 @@ function stepDown(state: Float64Array, rule: AdaptiveRule, latency: number, now:
   state[latencyAbove] = latency
   state[rungAt] = now
   state[skipped] = 0
-  // Those in flight have to end first, and latency is at most what it was: this is later than it needs to be.
-  state[endsBy] = now + Math.exp(latency) * (6 + wanted(state) / state[limit]!)
+  // Those in flight have to end first. The mean time may be thrice that of the logarithms: this is later than it needs to be.
+  state[endsBy] = now + 3 * Math.exp(latency) * (6 + wanted(state) / state[limit]!)
   forget(state, now)
 }
 
 /** How many latencies a rung takes: fewer in the first measurement, which is repeated soon. */
 function wanted(state: Float64Array): number {
-  return Math.max(state[isKnown] === 1 ? 40 : 10, 2 * state[limit]!)
+  return Math.max(state[isKnown] === 1 ? 40 : 20, 2 * state[limit]!)
 }
 
 /** Takes a request into account while the base is measured. */
@@ -101,7 +101,8 @@ export function endMeasuring(state: Float64Array, rule: AdaptiveRule, now: numbe
 /** When to measure again: with jitter, so that not all hosts of a service do at once, and in the end a twentieth of the time. */
 function plan(state: Float64Array, rule: AdaptiveRule, now: number, tookMs: number): void {
   const jitter = 0.75 + 0.5 * nextRandom(state)
-  state[dueAt] = now + jitter * state[rarity]! * Math.max(rule.measureEveryMs / mostRare, tookMs)
+  const often = (state[rarity]! / mostRare) * rule.measureEveryMs
+  state[dueAt] = now + jitter * Math.max(often, Math.min(mostRare, 4 * state[rarity]!) * tookMs)
   state[rarity] = Math.min(mostRare, 2 * state[rarity]!)
   state[measuredLimit] = state[limit]!
 }
