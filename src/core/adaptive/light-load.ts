@@ -23,14 +23,14 @@ import {
 } from './gradient-state.js'
 
 /*
- * How the latency at light load is measured: a third of the limit is let in for some rounds. If that makes requests much
- * faster they had been queueing, and may queue still, so a third of that is tried, and so on down.
+ * How the latency at light load is measured: a quarter of the limit is let in for some rounds. If that makes requests
+ * nearly four times faster they had been queueing, and may queue still, so a quarter of that is tried, and so on down.
  */
 
 /** Each rung lets in this part of the one above. */
 const part = 1 / 4
 
-/** How much faster requests have to become for a further rung: 1.8 times. Where all of them queue it is three times. */
+/** How much faster requests have to become for a further rung: 2.9 times. Where requests queue on both it is four. */
 const muchFaster = 1.05
 
 /** Fewer latencies than this are no measurement. */
@@ -94,7 +94,8 @@ export function endMeasuring(state: Float64Array, rule: AdaptiveRule, now: numbe
     const room = before * rule.tolerance * Math.exp(state[base]! - state[latencyBefore]!)
     state[limit] = Math.max(during, Math.min(before, room + headroom(before)))
   }
-  plan(state, rule, now, now - state[begunAt]!)
+  // Where no request came to end it, time has passed that was no part of it.
+  plan(state, rule, now, Math.min(now, state[endsBy]!) - state[begunAt]!)
   forget(state, now + Math.exp(state[base]!))
 }
 
