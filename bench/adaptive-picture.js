@@ -1,20 +1,21 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild'
 
 /*
  * Draws docs/images/adaptive.svg: the limits that find themselves, in the simulation of the tests, beside the fixed limits
- * that do best. The same numbers come out each time. Run: node bench/adaptive-picture.js
+ * that do best; and writes the table of docs/adaptive.md. The same numbers come out each time.
+ * Run: node bench/adaptive-picture.js
  */
 
 const root = new URL('..', import.meta.url)
 const binMs = 250
-const rule = { min: 1, max: 1000, initial: 20, tolerance: 1.5, measureEveryMs: 30_000, seed: 1 }
 
-const { adaptiveLimit, aimd, fixedLimit, goodput, gradient, simulate, steps } = await simulation()
-const { phases, untilMs, patience } = steps.scenario
+const { aimd, bestOf, cases, fixedLimit, goodput, gradient, run, sharesOf, simulate, steps } =
+  await simulation()
+const { phases, untilMs } = steps.scenario
 
-const gradientRun = limitsOf(gradient, Number.POSITIVE_INFINITY)
-const aimdRun = limitsOf(aimd, (steps.serviceMs * patience) / 2)
+const gradientRun = run(steps, gradient, binMs).limits
+const aimdRun = run(steps, aimd, binMs).limits
 const spans = bestLimits()
 
 const width = 760
@@ -28,12 +29,35 @@ const plotWidth = width - left - right
 const plotHeight = height - top - bottom
 
 writeFileSync(new URL('docs/images/adaptive.svg', root), svg())
+writeTable(new URL('docs/adaptive.md', root))
+
+/** Goodput as a part of that of the best fixed limit; the least, where a scenario has several spans. */
+function table() {
+  const rows = Object.entries(cases).map(([name, given]) => {
+    const best = bestOf(given)
+    const least = (algorithm) => `${Math.floor(100 * Math.min(...sharesOf(given, algorithm, best)))} %`
+    return `| ${name} | ${given.settleMs / 1000} s | ${least(gradient)} | ${least(aimd)} |`
+  })
+  return ['| scenario | settled after | `gradient` | `aimd` |', '| --- | --- | --- | --- |', ...rows].join(
+    '\n'
+  )
+}
+
+function writeTable(page) {
+  const begin = '<!-- simulation: begin -->'
+  const end = '<!-- simulation: end -->'
+  const text = readFileSync(page, 'utf8')
+  const [before] = text.split(begin)
+  const [, after] = text.split(end)
+  writeFileSync(page, `${before}${begin}\n${table()}\n${end}${after}`)
+}
 
 /** The sources are TypeScript: bundled in memory, nothing is written. */
 async function simulation() {
   const contents = `
     export * from './test/core/adaptive/simulation.js'
-    export { steps } from './test/core/adaptive/scenarios.js'
+    export * from './test/core/adaptive/scenarios.js'
+    export * from './test/core/adaptive/compare.js'
     export { gradient } from './src/core/adaptive/gradient.js'
     export { aimd } from './src/core/adaptive/aimd.js'`
   const { outputFiles } = await build({
@@ -43,10 +67,6 @@ async function simulation() {
     write: false
   })
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`)
-}
-
-function limitsOf(algorithm, timeoutMs) {
-  return simulate(steps.scenario, adaptiveLimit(algorithm, { ...rule, timeoutMs }), binMs).limits
 }
 
 /** In each phase, from the least to the largest fixed limit whose goodput is within 5 % of the best. */
