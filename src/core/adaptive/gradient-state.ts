@@ -36,8 +36,10 @@ export const lastNow = 20
 export const random = 21
 export const slots = 22
 
-/** A latency counts as at most e^3, some 20 times, that at light load: a few streams do not move the mean. */
-const outlier = 3
+/** A latency counts as at most e^3, some 20 times, that at light load, so that a few streams do not move the mean, */
+const slowest = 3
+/** and as at least an e^2th, a seventh: after a pause of the process some look as if they had taken no time at all. */
+const fastest = 2
 
 /** The limit as a whole number in its bounds. */
 export function whole(state: Float64Array, rule: AdaptiveRule): number {
@@ -66,9 +68,11 @@ export function add(
     state[failures]!++
     return
   }
-  const latency = Math.log(Math.max(0.01, Math.min(latencyMs, 1e9)))
+  const latency = Math.log(Math.max(0.05, Math.min(latencyMs, 1e9)))
+  const known = state[base]!
   state[count]!++
-  state[sum]! += state[isKnown] === 1 ? Math.min(latency, state[base]! + outlier) : latency
+  state[sum]! +=
+    state[isKnown] === 1 ? Math.max(known - fastest, Math.min(known + slowest, latency)) : latency
 }
 
 /** How many have been counted. */

@@ -23,14 +23,14 @@ import {
 } from './gradient-state.js'
 
 /*
- * How the latency at light load is measured: a third of the limit is let in for some rounds. If that makes requests much
- * faster they had been queueing, and may queue still, so a third of that is tried, and so on down.
+ * How the latency at light load is measured: a quarter of the limit is let in for some rounds. If that makes requests
+ * nearly four times faster they had been queueing, and may queue still, so a quarter of that is tried, and so on down.
  */
 
 /** Each rung lets in this part of the one above. */
 const part = 1 / 4
 
-/** How much faster requests have to become for a further rung: 1.8 times. Where all of them queue it is three times. */
+/** How much faster requests have to become for a further rung: 2.9 times. Where requests queue on both it is four. */
 const muchFaster = 1.05
 
 /** Fewer latencies than this are no measurement. */
@@ -60,14 +60,14 @@ function stepDown(state: Float64Array, rule: AdaptiveRule, latency: number, now:
   state[latencyAbove] = latency
   state[rungAt] = now
   state[skipped] = 0
-  // Those in flight have to end first, and latency is at most what it was: this is later than it needs to be.
-  state[endsBy] = now + Math.exp(latency) * (6 + wanted(state) / state[limit]!)
+  // Those in flight have to end first. The mean time may be thrice that of the logarithms: this is later than it needs to be.
+  state[endsBy] = now + 3 * Math.exp(latency) * (6 + wanted(state) / state[limit]!)
   forget(state, now)
 }
 
 /** How many latencies a rung takes: fewer in the first measurement, which is repeated soon. */
 function wanted(state: Float64Array): number {
-  return Math.max(state[isKnown] === 1 ? 40 : 10, 2 * state[limit]!)
+  return Math.max(state[isKnown] === 1 ? 40 : 20, 2 * state[limit]!)
 }
 
 /** Takes a request into account while the base is measured. */
@@ -94,14 +94,16 @@ export function endMeasuring(state: Float64Array, rule: AdaptiveRule, now: numbe
     const room = before * rule.tolerance * Math.exp(state[base]! - state[latencyBefore]!)
     state[limit] = Math.max(during, Math.min(before, room + headroom(before)))
   }
-  plan(state, rule, now, now - state[begunAt]!)
+  // Where no request came to end it, time has passed that was no part of it.
+  plan(state, rule, now, Math.min(now, state[endsBy]!) - state[begunAt]!)
   forget(state, now + Math.exp(state[base]!))
 }
 
 /** When to measure again: with jitter, so that not all hosts of a service do at once, and in the end a twentieth of the time. */
 function plan(state: Float64Array, rule: AdaptiveRule, now: number, tookMs: number): void {
   const jitter = 0.75 + 0.5 * nextRandom(state)
-  state[dueAt] = now + jitter * state[rarity]! * Math.max(rule.measureEveryMs / mostRare, tookMs)
+  const often = (state[rarity]! / mostRare) * rule.measureEveryMs
+  state[dueAt] = now + jitter * Math.max(often, Math.min(mostRare, 4 * state[rarity]!) * tookMs)
   state[rarity] = Math.min(mostRare, 2 * state[rarity]!)
   state[measuredLimit] = state[limit]!
 }

@@ -167,7 +167,7 @@ describe('failures', () => {
 })
 
 describe('time alone', () => {
-  it('ends a measurement whose requests never come', () => {
+  it('ends a measurement whose requests never come, and the next is not far', () => {
     const state = new Float64Array(gradient.slots)
     gradient.start(state, plain, 0)
     let limit = 20
@@ -175,6 +175,10 @@ describe('time alone', () => {
     while (limit >= 20 && now < 10_000)
       limit = gradient.observe(state, plain, { now: ++now, latencyMs: 10, inFlight: limit, isFailure: false })
     expect(limit).toBe(5)
-    expect(gradient.limitAt!(state, plain, now + 60_000)).toBe(20)
+    now += 100_000
+    expect(gradient.limitAt!(state, plain, now)).toBe(20)
+    for (let i = 0; i < 10_000; i++)
+      limit = gradient.observe(state, plain, { now: ++now, latencyMs: 10, inFlight: limit, isFailure: false })
+    expect(limit).toBe(100)
   })
 })

@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { aimd } from '../../../src/core/adaptive/aimd.js'
 import { gradient } from '../../../src/core/adaptive/gradient.js'
 import { readAdaptive } from '../../../src/core/adaptive/read-adaptive.js'
+
+const docs = readFileSync(new URL('../../../docs/adaptive.md', import.meta.url), 'utf8')
 
 const read = (value: unknown) => readAdaptive('concurrency', value)
 
@@ -23,6 +26,11 @@ describe('readAdaptive', () => {
       tolerance: 2
     })
     expect(rule).toMatchObject({ min: 5, max: 50, initial: 10, timeoutMs: 2000, tolerance: 2 })
+  })
+
+  it('knows what the table of the docs has, and nothing else', () => {
+    const named = [...docs.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!)
+    expect(() => read({ other: 1 })).toThrow(`known are ${named.map((name) => `\`${name}\``).join(', ')}.`)
   })
 
   it('begins within the bounds', () => {
