@@ -27,6 +27,12 @@ export function countsInFlight({ unit }: Policy): boolean {
 /** Stands for windows where there are none: a key may be blocked all the same. */
 const noWindows: readonly Policy[] = [unlimited]
 
+/** The policies that have a window; where none has, the one that stands for them. */
+export function windowsOf(policies: readonly Policy[]): readonly Policy[] {
+  const windows = policies.filter((policy) => !countsInFlight(policy))
+  return windows.length > 0 ? windows : noWindows
+}
+
 /**
  * Buckets of policies one of which counts what is in flight. The permits are taken first, and given back where a window
  * denies: so all or nothing is taken, and there are never more out than the limit.
@@ -73,6 +79,7 @@ export class PermitBuckets implements Buckets {
     verdict.policies = policies
     verdict.isBlocked = false
     let isTaken = action.kind === 'take' && counts.take(key, cost, permit.capacity)
+    const isRefused = action.kind === 'take' && !isTaken
     verdict.charged = isTaken ? cost : 0
     let areOpen = true
     if (this.#windows !== null) {
@@ -86,6 +93,7 @@ export class PermitBuckets implements Buckets {
     const isFree = permit.strategy.check(count, 0, permit, now, cost, this.#own)
     if (isTaken) permit.strategy.charge(count, 0, permit, now, cost, this.#own)
     else if (cost > permit.capacity) this.#own[Out.retryAfterMs] = Number.POSITIVE_INFINITY
+    else if (isRefused && isFree) this.#showRefusal(cost)
     if (verdict.isBlocked) this.#showBlock()
     verdict.permit = isTaken ? 1 : 0
     verdict.isAllowed = isTaken || (action.kind !== 'take' && areOpen && (isFree || action.kind === 'charge'))
@@ -149,6 +157,14 @@ export class PermitBuckets implements Buckets {
     return action.countDenied ? charge : peek
   }
 
+  /** There were too few when they were asked for, though others have released some since, or the store has no room. */
+  #showRefusal(cost: number): void {
+    const own = this.#own
+    own[Out.remaining] = cost - 1
+    own[Out.retryAfterMs] = Number.NaN
+    own[Out.resetMs] = Number.NaN
+  }
+
   #showBlock(): void {
     const own = this.#own
     own[Out.remaining] = 0
@@ -171,7 +187,6 @@ export class PermitBuckets implements Buckets {
   }
 
   #splitOf(policies: readonly Policy[]): Split {
-    const windows = policies.filter((policy) => !countsInFlight(policy))
-    return { permit: policies[this.#tier]!, windows: this.#hasWindows ? windows : noWindows }
+    return { permit: policies[this.#tier]!, windows: windowsOf(policies) }
   }
 }

@@ -1,6 +1,7 @@
 import { Chain } from './chain.js'
 import { aligned, line, type SharedMemory } from './memory.js'
 import { Records, recordHead, spareRecords, spareUnits } from './records.js'
+import { recordHalf } from './word.js'
 
 /** What a table is made for. */
 export interface TableShape {
@@ -82,6 +83,11 @@ export class ChainTable {
   /** The `i`-th bucket. */
   bucketAt(i: number): number {
     return this.#heads + i
+  }
+
+  /** True where the `i`-th bucket has no records. Whatever has long been in one is not overlooked. */
+  isEmptyAt(i: number): boolean {
+    return this.#memory.ints[2 * (this.#heads + i) + recordHalf] === 0
   }
 
   /** The next bucket to sweep. Each thread has its own way around. */
