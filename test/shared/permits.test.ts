@@ -111,8 +111,8 @@ describe('permits of a shared store', () => {
     ;(leaving as AttachedBuffer).leave()
     expect([a!.peek('key').remaining, a!.peek('key 7').remaining, a!.size()]).toEqual([3, 4, 1])
     // Its place is taken by another one now.
-    const [, c] = limitersOf({ concurrency: 4 }, 2, store)
-    const theirs = c!.acquire('key', 3)
+    const c = createLimiter({ concurrency: 4, store: another(store), now })
+    const theirs = c.acquire('key', 3)
     for (const permit of [shared, ...lost]) permit.release()
     expect(a!.peek('key').remaining).toBe(0)
     expect(b!.acquire('free')).toMatchObject({ allowed: false })

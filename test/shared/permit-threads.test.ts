@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Worker } from 'node:worker_threads'
+import { describe, expect, it } from 'vitest'
+import { type ConcurrencyOptions, createLimiter } from '../../src/index.js'
+import type { AttachedBuffer } from '../../src/shared/buffer.js'
+import { sharedStore } from '../../src/shared/index.js'
+import { type PermitWork, totalOf } from './support/permit-work.js'
+import { threads } from './support/threads.js'
+
+/** Threads that are killed. */
+const kills = Number(process.env.THREAD_KILLS ?? 30)
+
+/** Calls that threads make together. */
+const calls = Number(process.env.THREAD_CALLS ?? 100_000)
+
+/** Threads at work at once. */
+const together = 4
+
+/** How often the first of a line looks, ms. */
+const lookMs = 25
+
+const { start, run } = threads()
+
+/** A store, a limiter of this thread, and what others need to count with it. */
+function jobs(policy: ConcurrencyOptions, maxKeys = 100) {
+  const store = sharedStore({ maxKeys })
+  const { handle } = store
+  const limiter = createLimiter({ ...policy, store })
+  const threadsOf = () => (store as AttachedBuffer).usage.threads
+  return { limiter, work: { handle, policy }, threadsOf, usage: () => (store as AttachedBuffer).usage }
+}
+
+/** What threads need that take and release. */
+function hammering(shared: Pick<PermitWork, 'handle' | 'policy'>, count: number) {
+  const keys = ['a', 'b', 'c']
+  const inside = new BigInt64Array(new SharedArrayBuffer(8 * keys.length))
+  const seen = new Int32Array(new SharedArrayBuffer(8))
+  const workOf = (place: number, seed: number) =>
+    ({ ...shared, kind: 'take and release', keys, inside, place, seen, count, seed }) as const
+  return { keys, inside, seen, workOf }
+}
+
+describe('permits of threads', () => {
+  it('are never more than the limit, and all come back', { timeout: 120_000 }, async () => {
+    const { limiter, work, usage } = jobs({ name: 'jobs', concurrency: 5 })
+    const { keys, inside, seen, workOf } = hammering(work, Math.ceil(calls / together))
+    await run(Array.from({ length: together }, (_, i) => workOf(i, i + 1)))
+    expect(seen[0]).toBe(0)
+    expect(seen[1]).toBeGreaterThan(calls / 20)
+    expect(keys.map((key) => limiter.peek(key).remaining)).toEqual([5, 5, 5])
+    expect(limiter.size()).toBe(0)
+    expect(usage().threads).toBe(1)
+    // Some ended with permits that they had never released.
+    expect(inside.reduce((sum, word) => sum + totalOf(word), 0)).toBeGreaterThan(0)
+  })
+
+  it('come back from threads that are killed at any instruction', {
+    timeout: 60_000 + kills * 1000
+  }, async () => {
+    const { limiter, work, usage } = jobs({ name: 'jobs', concurrency: 5 })
+    const { keys, inside, seen, workOf } = hammering(work, Number.MAX_SAFE_INTEGER)
+    const hammer = (place: number, seed: number): Worker => {
+      const worker = start(workOf(place, seed))
+      // Before the permits of the thread come back: this listener is the first.
+      worker.once('exit', () => {
+        for (let key = 0; key < keys.length; key++)
+          Atomics.and(inside, key, BigInt.asIntN(64, ~(255n << BigInt(8 * place))))
+      })
+      return worker
+    }
+    const survivor = hammer(0, 1)
+    await once(survivor, 'message')
+    for (let killed = 0; killed < kills; killed += 2) {
+      const victims = [hammer(1, killed + 2), hammer(2, killed + 3)]
+      await Promise.all(victims.map((victim) => once(victim, 'message')))
+      for (let turn = 0; turn <= killed % 7; turn++) await new Promise((resolve) => setImmediate(resolve))
+      await Promise.all(victims.map((victim) => victim.terminate()))
+      expect(usage().threads).toBe(2)
+      const before = Atomics.load(seen, 1)
+      const deadline = performance.now() + 5000
+      while (Atomics.load(seen, 1) < before + 10 && performance.now() < deadline) await setTimeout(1)
+      expect(Atomics.load(seen, 1)).toBeGreaterThanOrEqual(before + 10)
+    }
+    await survivor.terminate()
+    expect(seen[0]).toBe(0)
+    expect(keys.map((key) => limiter.peek(key).remaining)).toEqual([5, 5, 5])
+    expect([limiter.size(), usage().threads]).toEqual([0, 1])
+  })
+
+  it('come back by the time that the end of a thread is known', {
+    timeout: 60_000 + kills * 1000
+  }, async () => {
+    const { limiter, work, usage } = jobs({ name: 'jobs', concurrency: 5 })
+    let records = 0
+    for (let i = 0; i < kills; i++) {
+      const worker = start({ ...work, kind: 'hold', key: 'a', count: 5, ending: 'stays' })
+      expect(await once(worker, 'message')).toEqual([Array(5).fill(true)])
+      expect(limiter.acquire('a').allowed).toBe(false)
+      await worker.terminate()
+      expect(limiter.peek('a').remaining).toBe(5)
+      if (i === 1) ({ records } = usage())
+      if (i > 1) expect(usage()).toEqual({ threads: 1, records })
+    }
+    expect(limiter.size()).toBe(0)
+  })
+
+  it.each(['returns', 'exits', 'throws'] as const)('come back from one that %s', async (ending) => {
+    const { limiter, work } = jobs({ name: 'jobs', concurrency: 3 })
+    const worker = start({ ...work, kind: 'hold', key: 'a', count: 2, ending })
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
+    worker.once('error', () => {})
+    await ended
+    await Promise.resolve()
+    expect([limiter.peek('a').remaining, limiter.size()]).toEqual([3, 0])
+  })
+
+  it('come back from one that ended with the thread that had started it', async () => {
+    const { limiter, work, threadsOf } = jobs({ name: 'jobs', concurrency: 3 })
+    const outer = start({ ...work, kind: 'hold', key: 'a', count: 2, ending: 'stays', depth: 2 })
+    expect(await once(outer, 'message')).toEqual([[true, true]])
+    expect([limiter.peek('a').remaining, threadsOf()]).toEqual([1, 4])
+    await outer.terminate()
+    expect([limiter.peek('a').remaining, threadsOf()]).toEqual([3, 1])
+  })
+
+  it('come back where the thread that started it has kept nothing of the store but the handle', async () => {
+    const { handle } = sharedStore({ maxKeys: 100 })
+    const policy = { name: 'jobs', concurrency: 2 }
+    const worker = start({ handle, policy, kind: 'hold', key: 'a', count: 2, ending: 'stays' })
+    await once(worker, 'message')
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    for (let i = 0; i < 3; i++) {
+      collect()
+      await setTimeout(1)
+    }
+    await worker.terminate()
+    expect(createLimiter({ ...policy, store: sharedStore({ from: handle }) }).peek('a').remaining).toBe(2)
+  })
+
+  it('are given to one that waits in another thread, soon', async () => {
+    const policy = { name: 'jobs', concurrency: 1, queue: 2, maxWait: '1m' } as const
+    const { limiter, work } = jobs(policy)
+    const permit = await limiter.acquire('a')
+    const worker = start({ ...work, kind: 'wait', key: 'a' })
+    const [message] = await once(worker, 'message')
+    expect(message).toBe('waiting')
+    const answer = once(worker, 'message')
+    expect(limiter.peek('a').remaining).toBe(0)
+    const releasedAt = performance.now()
+    permit.release()
+    expect(await answer).toEqual([{ allowed: true }])
+    // Beside what a busy machine takes to wake it.
+    expect(performance.now() - releasedAt).toBeLessThan(lookMs + 500)
+    await once(worker, 'exit')
+    expect(limiter.peek('a').remaining).toBe(1)
+  })
+})
