@@ -6,37 +6,43 @@ import { type SharedHandle, sharedStore } from '../../../src/shared/index.js'
 /** How a thread ends: it is terminated, its work is done, it exits, or it throws. */
 export type Ending = 'stays' | 'returns' | 'exits' | 'throws'
 
+/** A policy under which nobody waits. */
+export type Policy = ConcurrencyOptions & { readonly queue?: undefined }
+
 interface Shared {
   readonly handle: SharedHandle
-  readonly policy: ConcurrencyOptions
+  readonly policy: Policy
 }
 
 /** What a thread is to do with permits. */
-export type PermitWork = Shared &
-  (
-    | {
-        readonly kind: 'take and release'
-        readonly keys: readonly string[]
-        /** For each key what every thread has, a byte each. */
-        readonly inside: BigInt64Array
-        /** Which of the bytes is this thread's. */
-        readonly place: number
-        /** How often more were out than the limit, and how often any were taken. */
-        readonly seen: Int32Array
-        /** Calls before it ends; without end for one that is to be killed. */
-        readonly count: number
-        readonly seed: number
-      }
-    | {
-        readonly kind: 'hold'
-        readonly key: string
-        readonly count: number
-        readonly ending: Ending
-        /** Have it done by so many threads, each of which is started by the one before. */
-        readonly depth?: number
-      }
-    | { readonly kind: 'wait'; readonly key: string }
-  )
+export type PermitWork =
+  | (Shared & {
+      readonly kind: 'take and release'
+      readonly keys: readonly string[]
+      /** For each key what every thread has, a byte each. */
+      readonly inside: BigInt64Array
+      /** Which of the bytes is this thread's. */
+      readonly place: number
+      /** How often more were out than the limit, and how often any were taken. */
+      readonly seen: Int32Array
+      /** Calls before it ends; without end for one that is to be killed. */
+      readonly count: number
+      readonly seed: number
+    })
+  | (Shared & {
+      readonly kind: 'hold'
+      readonly key: string
+      readonly count: number
+      readonly ending: Ending
+      /** Have it done by so many threads, each of which is started by the one before. */
+      readonly depth?: number
+    })
+  | {
+      readonly kind: 'wait'
+      readonly handle: SharedHandle
+      readonly policy: ConcurrencyOptions
+      readonly key: string
+    }
 
 export async function workWithPermits(work: PermitWork): Promise<void> {
   if (work.kind === 'take and release') takeAndRelease(work)
@@ -102,7 +108,7 @@ async function wait(work: PermitWork & { kind: 'wait' }): Promise<void> {
   const limiter = createLimiter({ ...work.policy, store: sharedStore({ from: work.handle }) })
   const coming = limiter.acquire(work.key)
   parentPort!.postMessage('waiting')
-  const permit = await coming
+  const permit: Permit = await coming
   parentPort!.postMessage({ allowed: permit.allowed })
   permit.release()
 }
