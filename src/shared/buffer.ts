@@ -14,6 +14,7 @@ import type { Region } from './region.js'
 import { Regions, regionListInts } from './regions.js'
 import { blockUnits } from './shared-blocks.js'
 import { mostThreads, threadInts } from './slots.js'
+import { isUnwatched, warnOfUnwatched } from './thread-watch.js'
 
 const { randomFillSync } = process.getBuiltinModule('node:crypto')
 
@@ -104,11 +105,16 @@ export class AttachedBuffer {
   /** The permits of limiters, this thread's own and others', by where they begin. */
   readonly #permits = new Map<number, SharedPermits>()
   readonly #maxKeys: number
+  readonly #isUnwatched: boolean
 
-  /** @throws HeadgateError `HEADGATE_BAD_OPTION` for what is no buffer of a shared store, `HEADGATE_STORE_FULL` */
-  constructor(handle: SharedHandle) {
+  /**
+   * @param from whether the buffer was prepared by this thread
+   * @throws HeadgateError `HEADGATE_BAD_OPTION` for what is no buffer of a shared store, `HEADGATE_STORE_FULL`
+   */
+  constructor(handle: SharedHandle, from: 'here' | 'elsewhere' = 'elsewhere') {
     checkHandle(handle)
     this.handle = handle
+    this.#isUnwatched = from === 'elsewhere' && isUnwatched
     this.#memory = new SharedMemory(handle.buffer)
     const { ints } = this.#memory
     this.#maxKeys = ints[Head.maxKeys]!
@@ -147,9 +153,9 @@ export class AttachedBuffer {
 
   #made(region: Region, policies: readonly Policy[]): Buckets {
     const open = (windows: readonly Policy[]) => new SharedBuckets(this.#memory, region, windows, this.#print)
-    return policies.some(countsInFlight)
-      ? new PermitBuckets({ policies, counts: this.#permitsAt(region.permits), open, isShared: true })
-      : open(policies)
+    if (!policies.some(countsInFlight)) return open(policies)
+    if (this.#isUnwatched) warnOfUnwatched()
+    return new PermitBuckets({ policies, counts: this.#permitsAt(region.permits), open, isShared: true })
   }
 
   #permitsAt(begin: number): SharedPermits {

@@ -1,3 +1,5 @@
+import { warnOnce } from '../core/warn.js'
+
 const { getEnvironmentData, isMainThread, setEnvironmentData, threadId } =
   process.getBuiltinModule('node:worker_threads')
 
@@ -20,6 +22,18 @@ export const starter = starterOf(getEnvironmentData(watcherKey) as Watcher | und
 function starterOf(watcher: Watcher | undefined): number {
   if (watcher === undefined) return -1
   return watcher.thread === threadId ? watcher.starter : watcher.thread
+}
+
+/** True where nobody hears of it if this thread is terminated. */
+export const isUnwatched = !isMainThread && starter < 0
+
+/** Says once a process that permits may stay out for good. */
+export function warnOfUnwatched(): void {
+  warnOnce(
+    'HEADGATE_UNWATCHED_THREAD',
+    'A worker counts what is in flight in a shared store, and the thread that started it has no part in any: if the worker ' +
+      'is terminated, what it has in flight stays counted. Make the store in the thread that starts workers, before it does.'
+  )
 }
 
 /** What is to be told of the end of threads. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Worker } from 'node:worker_threads'
+import { getEnvironmentData, setEnvironmentData, type Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { createLimiter } from '../../src/index.js'
 import type { AttachedBuffer } from '../../src/shared/buffer.js'
@@ -138,6 +138,18 @@ describe('permits of threads', () => {
     }
     await worker.terminate()
     expect(createLimiter({ ...policy, store: sharedStore({ from: handle }) }).peek('a').remaining).toBe(2)
+  })
+
+  it('may stay out where nobody watches the thread, which is said', async () => {
+    const { work } = jobs({ name: 'jobs', concurrency: 2 })
+    const startedHere = getEnvironmentData('headgate:watcher')
+    setEnvironmentData('headgate:watcher', undefined)
+    const worker = start({ ...work, kind: 'hold', key: 'a', count: 1, ending: 'stays' })
+    setEnvironmentData('headgate:watcher', startedHere)
+    const said: unknown[] = []
+    worker.on('message', (message) => said.push(message))
+    while (said.length < 2) await setTimeout(1)
+    expect(said).toEqual([[true], 'HEADGATE_UNWATCHED_THREAD'])
   })
 
   it('are given to one that waits in another thread, soon', async () => {

@@ -96,6 +96,7 @@ function hold(work: PermitWork & { kind: 'hold' }): void {
     inner.on('message', (message) => parentPort!.postMessage(message))
     return
   }
+  process.on('warning', (warning) => parentPort!.postMessage((warning as Error & { code: string }).code))
   const limiter = createLimiter({ ...work.policy, store })
   const taken = Array.from({ length: work.count }, () => limiter.acquire(work.key).allowed)
   parentPort!.postMessage(taken)
