@@ -23,7 +23,7 @@ export type PermitWork =
       readonly inside: BigInt64Array
       /** Which of the bytes is this thread's. */
       readonly place: number
-      /** How often more were out than the limit, and how often any were taken. */
+      /** How often more were out than the limit, and how often any were taken; and how many are out at the end. */
       readonly seen: Int32Array
       /** Calls before it ends; without end for one that is to be killed. */
       readonly count: number
@@ -53,6 +53,8 @@ export async function workWithPermits(work: PermitWork): Promise<void> {
 /** Takes and releases at random, and looks from outside how many all threads have. */
 function takeAndRelease(work: PermitWork & { kind: 'take and release' }): void {
   const { keys, inside, place, seen, policy, count } = work
+  // Before the permits of this thread come back: this listener is the first.
+  process.on('exit', () => leaveAll(inside, place))
   const limiter = createLimiter({ ...policy, store: sharedStore({ from: work.handle }) })
   const held: { readonly key: number; readonly cost: number; readonly permit: Permit }[] = []
   let state = work.seed
@@ -79,10 +81,17 @@ function takeAndRelease(work: PermitWork & { kind: 'take and release' }): void {
     Atomics.add(seen, 1, 1)
     held.push({ key, cost, permit })
   }
+  Atomics.add(seen, 2, held.length)
+}
+
+/** Has a thread that ends have nothing any more. */
+export function leaveAll(inside: BigInt64Array, place: number): void {
+  const others = BigInt.asIntN(64, ~(255n << BigInt(8 * place)))
+  for (let key = 0; key < inside.length; key++) Atomics.and(inside, key, others)
 }
 
 /** What all threads have, by the bytes of a word. */
-export function totalOf(word: bigint): number {
+function totalOf(word: bigint): number {
   let total = 0
   for (let left = word; left > 0n; left >>= 8n) total += Number(left & 255n)
   return total
