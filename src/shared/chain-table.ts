@@ -106,6 +106,23 @@ export class ChainTable {
     return this.isReserved
   }
 
+  /**
+   * Sets the number of keys right, which is wrong by those that threads were at when they were killed. It may then be wrong by
+   * those that others were at meanwhile. Only for tables without overflow.
+   */
+  recount(): void {
+    const { swept } = this
+    const before = this.used
+    let keys = 0
+    for (let i = 0; i < this.buckets; i++) {
+      if (this.isEmptyAt(i)) continue
+      swept.open(this.bucketAt(i))
+      swept.rewind()
+      while (swept.step() !== 0) keys++
+    }
+    Atomics.sub(this.#memory.ints, this.#counter, before - keys)
+  }
+
   /** Adds the key that a place was reserved for. */
   insert(low: number, high: number, state: Float64Array): boolean {
     if (!this.chain.insert(low, high, state)) return false

@@ -14,6 +14,9 @@ const holders = 6
  */
 const perThread = 2 ** 40
 
+/** How many newcomers a full table refuses before its keys are counted again. */
+const refusalsPerCount = 1024
+
 function shapeOf(maxKeys: number) {
   return { maxKeys, slots: holders, buckets: bucketsFor(maxKeys, 1), hasOverflow: false }
 }
@@ -41,6 +44,7 @@ export class SharedPermits implements PermitCounts {
   /** How many permits of the key at hand are out, and how many this thread has. */
   #out = 0
   #own = 0
+  #refusals = 0
 
   constructor(memory: SharedMemory, begin: number, maxKeys: number, print: Fingerprint) {
     this.#table = new ChainTable(memory, begin, shapeOf(maxKeys))
@@ -127,7 +131,16 @@ export class SharedPermits implements PermitCounts {
   /** True if this thread may have so many more of the key at hand, and there is room to note it. */
   #mayHave(cost: number, limit: number): boolean {
     if (this.#out + cost > limit || this.#own + cost >= perThread) return false
-    return this.#chosenAt >= 0 || (!this.#table.chain.isLong && this.#table.reserve())
+    return this.#chosenAt >= 0 || (!this.#table.chain.isLong && this.#hasRoom())
+  }
+
+  /** True where there is room for a record more. */
+  #hasRoom(): boolean {
+    const table = this.#table
+    if (table.reserve()) return true
+    if (this.#refusals++ % refusalsPerCount > 0) return false
+    table.recount()
+    return table.reserve()
   }
 
   /** Notes how many permits of the key at hand this thread has now. False if another thread was quicker. */

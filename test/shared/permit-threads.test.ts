@@ -16,6 +16,8 @@ const kills = Number(process.env.THREAD_KILLS ?? 30)
 /** Calls that threads make together. */
 const calls = Number(process.env.THREAD_CALLS ?? 100_000)
 
+const maxKeys = 50
+
 /** Threads at work at once. */
 const together = 4
 
@@ -26,7 +28,7 @@ const { start, run } = threads()
 
 /** A store, a limiter of this thread, and what others need to count with it. */
 function jobs<P extends Policy>(policy: P) {
-  const store = sharedStore({ maxKeys: 100 })
+  const store = sharedStore({ maxKeys })
   const limiter = createLimiter({ ...policy, store })
   const usage = () => (store as AttachedBuffer).usage
   return { store, limiter, work: { handle: store.handle, policy }, usage }
@@ -84,6 +86,10 @@ describe('permits of threads', () => {
     expect(seen[0]).toBe(0)
     expect(keys.map((key) => limiter.peek(key).remaining)).toEqual([5, 5, 5])
     expect([limiter.size(), usage().threads]).toEqual([0, 1])
+    // They have taken no key's room with them, and next to no records.
+    const fresh = Array.from({ length: maxKeys + 1 }, (_, i) => limiter.acquire(`fresh ${i}`).allowed)
+    expect(fresh).toEqual([...Array(maxKeys).fill(true), false])
+    expect(usage().records).toBeLessThan(maxKeys + kills)
   })
 
   it('come back by the time that the end of a thread is known', {
@@ -123,7 +129,7 @@ describe('permits of threads', () => {
   })
 
   it('come back where the thread that started it has kept nothing of the store but the handle', async () => {
-    const { handle } = sharedStore({ maxKeys: 100 })
+    const { handle } = sharedStore({ maxKeys })
     const policy = { name: 'jobs', concurrency: 2 }
     const worker = start({ handle, policy, kind: 'hold', key: 'a', count: 2, ending: 'stays' })
     await once(worker, 'message')
