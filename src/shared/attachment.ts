@@ -3,7 +3,7 @@ import type { Records } from './records.js'
 import { mostThreads } from './slots.js'
 import { type Ended, starter, watchThreads } from './thread-watch.js'
 
-const { threadId } = process.getBuiltinModule('node:worker_threads')
+const { isMainThread, threadId } = process.getBuiltinModule('node:worker_threads')
 
 /** How a thread is noted: 0 is none, and it is negative for one that clears up after another. */
 const self = threadId + 1
@@ -32,7 +32,13 @@ export class Attachment implements Ended {
     this.#places = places
     this.#giveBack = giveBack
     this.slot = this.#claim()
-    watchThreads(this)
+    watchThreads(this, ints.buffer)
+  }
+
+  /** True where somebody hears of it if this thread is terminated: the one that started it is attached. */
+  get isWatched(): boolean {
+    const attached = this.#ints.subarray(this.#places, this.#places + mostThreads)
+    return isMainThread || (starter >= 0 && attached.includes(starter + 1))
   }
 
   /** Notes where this thread takes records from. */

@@ -14,7 +14,7 @@ import type { Region } from './region.js'
 import { Regions, regionListInts } from './regions.js'
 import { blockUnits } from './shared-blocks.js'
 import { mostThreads, threadInts } from './slots.js'
-import { isUnwatched, warnOfUnwatched } from './thread-watch.js'
+import { warnOfUnwatched } from './thread-watch.js'
 
 const { randomFillSync } = process.getBuiltinModule('node:crypto')
 
@@ -105,7 +105,7 @@ export class AttachedBuffer {
   /** The permits of limiters, this thread's own and others', by where they begin. */
   readonly #permits = new Map<number, SharedPermits>()
   readonly #maxKeys: number
-  readonly #isUnwatched: boolean
+  readonly #isOwn: boolean
 
   /**
    * @param from whether the buffer was prepared by this thread
@@ -114,7 +114,7 @@ export class AttachedBuffer {
   constructor(handle: SharedHandle, from: 'here' | 'elsewhere' = 'elsewhere') {
     checkHandle(handle)
     this.handle = handle
-    this.#isUnwatched = from === 'elsewhere' && isUnwatched
+    this.#isOwn = from === 'here'
     this.#memory = new SharedMemory(handle.buffer)
     const { ints } = this.#memory
     this.#maxKeys = ints[Head.maxKeys]!
@@ -154,7 +154,7 @@ export class AttachedBuffer {
   #made(region: Region, policies: readonly Policy[]): Buckets {
     const open = (windows: readonly Policy[]) => new SharedBuckets(this.#memory, region, windows, this.#print)
     if (!policies.some(countsInFlight)) return open(policies)
-    if (this.#isUnwatched) warnOfUnwatched()
+    if (!this.#isOwn && !this.#memory.attachment.isWatched) warnOfUnwatched()
     return new PermitBuckets({ policies, counts: this.#permitsAt(region.permits), open, isShared: true })
   }
 

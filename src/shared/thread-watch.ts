@@ -24,15 +24,12 @@ function starterOf(watcher: Watcher | undefined): number {
   return watcher.thread === threadId ? watcher.starter : watcher.thread
 }
 
-/** True where nobody hears of it if this thread is terminated. */
-export const isUnwatched = !isMainThread && starter < 0
-
 /** Says once a process that permits may stay out for good. */
 export function warnOfUnwatched(): void {
   warnOnce(
     'HEADGATE_UNWATCHED_THREAD',
-    'A worker counts what is in flight in a shared store, and the thread that started it has no part in any: if the worker ' +
-      'is terminated, what it has in flight stays counted. Make the store in the thread that starts workers, before it does.'
+    'A worker counts what is in flight in a shared store, and the thread that started it has no part in that store: if the ' +
+      'worker is terminated, what it has in flight stays counted. Make the store in the thread that starts workers, before it does.'
   )
 }
 
@@ -44,10 +41,11 @@ export interface Ended {
   clearAfter(thread: number): void
 }
 
-/** All of this thread. One that nobody has any more is not kept for its own sake. */
+/** All of this thread. One is kept as long as the memory that it is for: its handle may still be given to others. */
 let watching: WeakRef<Ended>[] = []
 let most = 64
 let isWatching = false
+const keptWith = new WeakMap<object, Ended>()
 
 /** Threads that this one has started, and that have not ended. */
 let running = 0
@@ -55,9 +53,13 @@ let running = 0
 /** Those that are kept for the sake of these threads, who may be using what this one has dropped. */
 const needed = new Set<Ended>()
 
-/** Tells of the end of this thread, and of the threads that it starts from now on. */
-export function watchThreads(ended: Ended): void {
+/**
+ * Tells of the end of this thread, and of the threads that it starts from now on.
+ * @param buffer the memory that it is for
+ */
+export function watchThreads(ended: Ended, buffer: object): void {
   watching.push(new WeakRef(ended))
+  keptWith.set(buffer, ended)
   if (running > 0) needed.add(ended)
   if (watching.length > most) {
     watching = watching.filter((one) => one.deref() !== undefined)

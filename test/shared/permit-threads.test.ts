@@ -6,7 +6,7 @@ import { getEnvironmentData, setEnvironmentData, type Worker } from 'node:worker
 import { describe, expect, it } from 'vitest'
 import { createLimiter } from '../../src/index.js'
 import type { AttachedBuffer } from '../../src/shared/buffer.js'
-import { sharedStore } from '../../src/shared/index.js'
+import { type SharedHandle, sharedStore } from '../../src/shared/index.js'
 import { leaveAll, type PermitWork, type Policy } from './support/permit-work.js'
 import { threads } from './support/threads.js'
 
@@ -44,7 +44,26 @@ function hammering(shared: Pick<PermitWork & { kind: 'hold' }, 'handle' | 'polic
   return { keys, inside, seen, workOf }
 }
 
-describe('permits of threads', () => {
+const pair = { name: 'jobs', concurrency: 2 }
+
+/** Has a thread take two permits. */
+const holding = { policy: pair, kind: 'hold', key: 'a', count: 2, ending: 'stays' } as const
+
+/** How many of them are free. */
+const freeIn = (from: SharedHandle) =>
+  createLimiter({ ...pair, store: sharedStore({ from }) }).peek('a').remaining
+
+/** Collects what nobody has any more. */
+async function collect(): Promise<void> {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  for (let i = 0; i < 3; i++) {
+    gc()
+    await setTimeout(1)
+  }
+}
+
+describe('permits of threads', { timeout: 60_000 }, () => {
   it('are never more than the limit, and all come back', { timeout: 120_000 }, async () => {
     const { limiter, work, usage } = jobs({ name: 'jobs', concurrency: 5 })
     const { keys, seen, workOf } = hammering(work, Math.ceil(calls / together))
@@ -128,19 +147,27 @@ describe('permits of threads', () => {
     expect([limiter.peek('a').remaining, usage().threads]).toEqual([3, 1])
   })
 
-  it('come back where the thread that started it has kept nothing of the store but the handle', async () => {
+  it('come back where the thread that started it has kept nothing of the store but its handle', async () => {
     const { handle } = sharedStore({ maxKeys })
-    const policy = { name: 'jobs', concurrency: 2 }
-    const worker = start({ handle, policy, kind: 'hold', key: 'a', count: 2, ending: 'stays' })
+    await collect()
+    const worker = start({ ...holding, handle })
     await once(worker, 'message')
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    for (let i = 0; i < 3; i++) {
-      collect()
-      await setTimeout(1)
-    }
+    await collect()
     await worker.terminate()
-    expect(createLimiter({ ...policy, store: sharedStore({ from: handle }) }).peek('a').remaining).toBe(2)
+    expect(freeIn(handle)).toBe(2)
+  })
+
+  it('come back where the thread that started it has kept nothing of the store', async () => {
+    let copy: SharedHandle | undefined
+    const worker = (() => {
+      const { handle } = sharedStore({ maxKeys })
+      copy = structuredClone(handle)
+      return start({ ...holding, handle })
+    })()
+    await once(worker, 'message')
+    await collect()
+    await worker.terminate()
+    expect(freeIn(copy!)).toBe(2)
   })
 
   it('may stay out where nobody watches the thread, which is said', async () => {
@@ -169,7 +196,7 @@ describe('permits of threads', () => {
     permit.release()
     expect(await answer).toEqual([{ allowed: true }])
     // Beside what a busy machine takes to wake it.
-    expect(performance.now() - releasedAt).toBeLessThan(lookMs + 500)
+    expect(performance.now() - releasedAt).toBeLessThan(lookMs + 2000)
     await once(worker, 'exit')
     expect(limiter.peek('a').remaining).toBe(1)
   })
