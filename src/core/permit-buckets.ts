@@ -32,6 +32,12 @@ export const everyone = ''
 /** Stands for windows where there are none: a key may be blocked all the same. */
 const noWindows: readonly Policy[] = [unlimited]
 
+/** The policies that have a window; where none has, the one that stands for them. */
+export function windowsOf(policies: readonly Policy[]): readonly Policy[] {
+  const windows = policies.filter((policy) => !countsInFlight(policy))
+  return windows.length > 0 ? windows : noWindows
+}
+
 /**
  * Buckets of policies one of which counts what is in flight. The permits are taken first, and given back where a window
  * denies: so all or nothing is taken, and there are never more out than the limit.
@@ -102,6 +108,7 @@ export class PermitBuckets implements Buckets {
     const isFree = permit.strategy.check(count, 0, permit, now, cost, this.#own)
     if (taken > 0) permit.strategy.charge(count, 0, permit, now, cost, this.#own)
     else if (cost > permit.capacity) this.#own[Out.retryAfterMs] = Number.POSITIVE_INFINITY
+    else if (action.kind === 'take' && isFree && areOpen) this.#showRefusal(cost)
     if (verdict.isBlocked) this.#showBlock()
     verdict.permit = taken > 0 && this.#adaptive !== null ? this.#adaptive.begin(taken, count[0]) : taken
     verdict.isAllowed =
@@ -168,6 +175,14 @@ export class PermitBuckets implements Buckets {
     return action.countDenied ? charge : peek
   }
 
+  /** There were too few when they were asked for, though others have released some since, or the store has no room. */
+  #showRefusal(cost: number): void {
+    const own = this.#own
+    own[Out.remaining] = cost - 1
+    own[Out.retryAfterMs] = Number.NaN
+    own[Out.resetMs] = Number.NaN
+  }
+
   #showBlock(): void {
     const own = this.#own
     own[Out.remaining] = 0
@@ -199,7 +214,6 @@ export class PermitBuckets implements Buckets {
   }
 
   #splitOf(policies: readonly Policy[]): Split {
-    const windows = policies.filter((policy) => !countsInFlight(policy))
-    return { permit: policies[this.#tier]!, windows: this.#hasWindows ? windows : noWindows }
+    return { permit: policies[this.#tier]!, windows: windowsOf(policies) }
   }
 }

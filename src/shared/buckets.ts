@@ -53,7 +53,7 @@ export class SharedBuckets implements Buckets, Keeper {
     )
     this.#limits = new SharedLimits(memory, region, this.#bucket.lowest)
     this.#table = new ChainTable(memory, region.table, region.shape)
-    this.#blocks = new SharedBlocks(memory, region.blocks, region.shape.maxKeys)
+    this.#blocks = new SharedBlocks(memory, region.blocks, region.maxKeys)
     this.#print = print
     this.#state = new Float64Array(region.shape.slots)
     this.#swept = new Float64Array(region.shape.slots)

@@ -1,15 +1,21 @@
 import { Names } from '../core/names.js'
 import { badOption } from '../core/options.js'
+import { countsInFlight, PermitBuckets } from '../core/permit-buckets.js'
+import type { Policy } from '../core/policy.js'
 import type { Buckets, BucketsOptions } from '../core/store.js'
 import { Fingerprint } from '../memory/fingerprint.js'
+import { Permits } from '../memory/permits.js'
 import { Attachment } from './attachment.js'
 import { SharedBuckets } from './buckets.js'
 import { bucketsFor, tableUnits } from './chain-table.js'
 import { aligned, line, SharedMemory } from './memory.js'
-import { takenFrom } from './records.js'
+import { SharedPermits } from './permits.js'
+import { returnSpares, takenFrom } from './records.js'
+import type { Region } from './region.js'
 import { Regions, regionListInts } from './regions.js'
 import { blockUnits } from './shared-blocks.js'
-import { mostThreads } from './slots.js'
+import { mostThreads, threadInts } from './slots.js'
+import { warnOfUnwatched } from './thread-watch.js'
 
 const { randomFillSync } = process.getBuiltinModule('node:crypto')
 
@@ -20,13 +26,13 @@ export interface SharedHandle {
 }
 
 /** Marks a prepared buffer and its format; written last. */
-const magic = 0x68670003
+const magic = 0x68670004
 
 /** The whole numbers at the beginning of a buffer; after them the list of regions, and the places of threads. */
 const Head = { magic: 0, maxKeys: 2, seed: 4, ints: 16 } as const
 const placesAt = Head.ints + regionListInts
 
-const headUnits = aligned((placesAt + mostThreads) / 2)
+const headUnits = aligned((placesAt + threadInts) / 2)
 
 /** How many limiters a buffer has room for by default, as far as that is no more than `mostUnits`; and of how many slots. */
 const usualLimiters = 64
@@ -97,19 +103,26 @@ export class AttachedBuffer {
   readonly #regions: Regions
   readonly #names = new Names()
   readonly #opened = new Map<number, Buckets>()
+  /** The permits of limiters, this thread's own and others', by where they begin. */
+  readonly #permits = new Map<number, SharedPermits>()
   readonly #maxKeys: number
+  readonly #isOwn: boolean
 
-  /** @throws HeadgateError `HEADGATE_BAD_OPTION` for what is no buffer of a shared store, `HEADGATE_STORE_FULL` */
-  constructor(handle: SharedHandle) {
+  /**
+   * @param from whether the buffer was prepared by this thread
+   * @throws HeadgateError `HEADGATE_BAD_OPTION` for what is no buffer of a shared store, `HEADGATE_STORE_FULL`
+   */
+  constructor(handle: SharedHandle, from: 'here' | 'elsewhere' = 'elsewhere') {
     checkHandle(handle)
     this.handle = handle
+    this.#isOwn = from === 'here'
     this.#memory = new SharedMemory(handle.buffer)
     const { ints } = this.#memory
     this.#maxKeys = ints[Head.maxKeys]!
     this.#print = new Fingerprint(ints.slice(Head.seed, Head.seed + 4))
     const regions = new Regions(this.#memory, Head.ints, this.#memory.words.length)
-    this.#memory.attachment = new Attachment(this.#memory, placesAt, () => regions.pools(headUnits))
     this.#regions = regions
+    this.#memory.attachment = new Attachment(ints, placesAt, (slot) => this.#clearAfter(slot))
   }
 
   /** How many threads are attached to it, and how many records its limiters have ever taken. */
@@ -134,10 +147,32 @@ export class AttachedBuffer {
     const region = this.#names.claim(options, (identity) =>
       this.#regions.open(identity, policies, this.#maxKeys, headUnits)
     )
-    const opened =
-      this.#opened.get(region.table) ?? new SharedBuckets(this.#memory, region, policies, this.#print)
+    const opened = this.#opened.get(region.table) ?? this.#made(region, policies)
     this.#opened.set(region.table, opened)
     return opened
+  }
+
+  #made(region: Region, policies: readonly Policy[]): Buckets {
+    const open = (windows: readonly Policy[]) => new SharedBuckets(this.#memory, region, windows, this.#print)
+    if (!policies.some(countsInFlight)) return open(policies)
+    if (!this.#isOwn && !this.#memory.attachment.isWatched) warnOfUnwatched()
+    // A limit that finds itself is of what this thread does.
+    const isOwn = policies.some(({ adaptive }) => adaptive !== null)
+    const counts = isOwn ? new Permits() : this.#permitsAt(region.permits)
+    return new PermitBuckets({ policies, counts, open, isShared: true })
+  }
+
+  #permitsAt(begin: number): SharedPermits {
+    const known =
+      this.#permits.get(begin) ?? new SharedPermits(this.#memory, begin, this.#maxKeys, this.#print)
+    this.#permits.set(begin, known)
+    return known
+  }
+
+  /** Gives back what the thread at a place had: the records that it kept, and its permits. */
+  #clearAfter(slot: number): void {
+    for (const pool of this.#regions.pools(headUnits)) returnSpares(this.#memory, pool, slot)
+    for (const begin of this.#regions.permits(headUnits)) this.#permitsAt(begin).releaseAll(slot)
   }
 }
 

@@ -1,6 +1,7 @@
 import { Chain } from './chain.js'
 import { aligned, line, type SharedMemory } from './memory.js'
 import { Records, recordHead, spareRecords, spareUnits } from './records.js'
+import { recordHalf } from './word.js'
 
 /** What a table is made for. */
 export interface TableShape {
@@ -84,6 +85,11 @@ export class ChainTable {
     return this.#heads + i
   }
 
+  /** True where the `i`-th bucket has no records. Whatever has long been in one is not overlooked. */
+  isEmptyAt(i: number): boolean {
+    return this.#memory.ints[2 * (this.#heads + i) + recordHalf] === 0
+  }
+
   /** The next bucket to sweep. Each thread has its own way around. */
   nextSwept(): number {
     this.#hand = (this.#hand + this.#leap) & (this.buckets - 1)
@@ -98,6 +104,23 @@ export class ChainTable {
     this.isReserved = Atomics.add(ints, this.#counter, 1) < this.maxKeys
     if (!this.isReserved) Atomics.sub(ints, this.#counter, 1)
     return this.isReserved
+  }
+
+  /**
+   * Sets the number of keys right, which is wrong by those that threads were at when they were killed. It may then be wrong by
+   * those that others were at meanwhile. Only for tables without overflow.
+   */
+  recount(): void {
+    const { swept } = this
+    const before = this.used
+    let keys = 0
+    for (let i = 0; i < this.buckets; i++) {
+      if (this.isEmptyAt(i)) continue
+      swept.open(this.bucketAt(i))
+      swept.rewind()
+      while (swept.step() !== 0) keys++
+    }
+    Atomics.sub(this.#memory.ints, this.#counter, before - keys)
   }
 
   /** Adds the key that a place was reserved for. */

@@ -71,6 +71,26 @@ export class Chain {
     return this.found
   }
 
+  /** Goes back to a record that was stepped on, which `before` others precede. */
+  backTo(before: number): void {
+    this.found = this.#path[before]!
+    this.length = before
+  }
+
+  /** True where what was found or stepped on has this fingerprint. */
+  isOf(low: number, high: number): boolean {
+    const { ints } = this.#records.memory
+    const begin = 2 * this.#records.unitOf(this.found)
+    return ints[begin] === low && ints[begin + 1] === high
+  }
+
+  /** The fingerprint of what was found or stepped on, for comparison. */
+  get fingerprint(): string {
+    const { ints } = this.#records.memory
+    const begin = 2 * this.#records.unitOf(this.found)
+    return `${ints[begin]} ${ints[begin + 1]}`
+  }
+
   /** Goes back to before the first record. */
   rewind(): void {
     this.found = 0
@@ -103,6 +123,13 @@ export class Chain {
   /** Puts other numbers in the place of those that were found. False if the bucket was changed meanwhile. */
   replace(low: number, high: number, state: Float64Array): boolean {
     return this.#swap(this.found, this.length, this.#written(low, high, state))
+  }
+
+  /** The same, under the fingerprint that is there. */
+  rewrite(state: Float64Array): boolean {
+    const { ints } = this.#records.memory
+    const begin = 2 * this.#records.unitOf(this.found)
+    return this.replace(ints[begin]!, ints[begin + 1]!, state)
   }
 
   /** The same for the overflow's, after a look for a key that is not there. */

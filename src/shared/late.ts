@@ -1,4 +1,6 @@
+import type { WorkResult } from '../core/adaptive/adaptive-limit.js'
 import { HeadgateError } from '../core/errors.js'
+import { countsInFlight } from '../core/permit-buckets.js'
 import type { Policy } from '../core/policy.js'
 import type { Buckets, BucketsOptions } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
@@ -45,7 +47,10 @@ export class LateBuffer {
   }
 
   open(options: BucketsOptions): Buckets {
-    return this.#attached === null ? new LateBuckets(this, options) : this.#attached.open(options)
+    if (this.#attached !== null) return this.#attached.open(options)
+    return options.policies.some(countsInFlight)
+      ? new LatePermitBuckets(this, options)
+      : new LateBuckets(this, options)
   }
 }
 
@@ -61,31 +66,54 @@ class LateBuckets implements Buckets {
   }
 
   decide(action: Action, key: string, cost: number, now: number, policies: readonly Policy[]): Verdict {
-    return this.#opened.decide(action, key, cost, now, policies)
+    return this.opened.decide(action, key, cost, now, policies)
   }
 
   refund(key: string, cost: number, now: number, policies: readonly Policy[], chargedAt: number): void {
-    this.#opened.refund(key, cost, now, policies, chargedAt)
+    this.opened.refund(key, cost, now, policies, chargedAt)
   }
 
   reset(key: string): void {
-    this.#opened.reset(key)
+    this.opened.reset(key)
   }
 
   clear(): void {
-    this.#opened.clear()
+    this.opened.clear()
   }
 
   block(key: string, blockMs: number, now: number): boolean {
-    return this.#opened.block(key, blockMs, now)
+    return this.opened.block(key, blockMs, now)
   }
 
   size(now: number): number {
-    return this.#opened.size(now)
+    return this.opened.size(now)
   }
 
-  get #opened(): Buckets {
+  /** @throws HeadgateError as `LateBuffer.attached` and its `open` */
+  protected get opened(): Buckets {
     this.#buckets ??= this.#buffer.attached.open(this.#options)
     return this.#buckets
+  }
+}
+
+/** The same of a limiter that counts what is in flight. */
+class LatePermitBuckets extends LateBuckets {
+  readonly releasesUnseen = true
+  /** Who is to be told of releases, once there can be any. */
+  readonly #listeners: ((key: string) => void)[] = []
+
+  release(key: string, permit: number, cost: number, result: WorkResult): void {
+    this.opened.release!(key, permit, cost, result)
+  }
+
+  onRelease(listener: (key: string) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  protected override get opened(): Buckets {
+    const opened = super.opened
+    if (this.#listeners.length > 0)
+      for (const listener of this.#listeners.splice(0)) opened.onRelease!(listener)
+    return opened
   }
 }

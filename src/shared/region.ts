@@ -1,7 +1,9 @@
 import { badOption } from '../core/options.js'
+import { countsInFlight, windowsOf } from '../core/permit-buckets.js'
 import type { Policy } from '../core/policy.js'
 import { bucketsFor, type TableShape, tableUnits } from './chain-table.js'
 import { aligned, line } from './memory.js'
+import { permitUnits } from './permits.js'
 import { blockUnits } from './shared-blocks.js'
 
 /** The most numbers that a key may have: all of them are copied for each decision. */
@@ -18,8 +20,11 @@ export interface Region {
   readonly tierUnits: number
   readonly table: number
   readonly blocks: number
+  /** Where the permits begin that are out; -1 where nothing is counted in flight. */
+  readonly permits: number
+  readonly maxKeys: number
   readonly shape: TableShape
-  /** How many numbers of a record each policy has. */
+  /** How many numbers of a record each policy with a window has. */
   readonly slots: readonly number[]
 }
 
@@ -28,14 +33,20 @@ export interface Region {
  * @throws HeadgateError `HEADGATE_BAD_OPTION` for a strategy that needs too many slots per key
  */
 export function regionOf(policies: readonly Policy[], maxKeys: number, begin: number): Region {
-  const slots = policies.map(slotsOf)
+  const windows = windowsOf(policies)
+  const slots = windows.map(slotsOf)
   const numbers = slots.reduce((sum, count) => sum + count, 0)
   if (numbers > mostNumbers) throw tooLarge(policies, numbers)
-  const shape = { maxKeys, slots: numbers, buckets: bucketsFor(maxKeys, 1), hasOverflow: true }
-  const table = begin + policies.length * line
+  const hasPermits = policies.some(countsInFlight)
+  // Nothing is ever written to the table where no policy has a window.
+  const keys = policies.every(countsInFlight) ? 1 : maxKeys
+  const shape = { maxKeys: keys, slots: numbers, buckets: bucketsFor(keys, 1), hasOverflow: true }
+  const table = begin + windows.length * line
   const blocks = table + aligned(tableUnits(shape))
-  const units = blocks + aligned(blockUnits(maxKeys)) - begin
-  return { units, tiers: begin, tierUnits: line, table, blocks, shape, slots }
+  const end = blocks + aligned(blockUnits(maxKeys))
+  const units = end + (hasPermits ? aligned(permitUnits(maxKeys)) : 0) - begin
+  const permits = hasPermits ? end : -1
+  return { units, tiers: begin, tierUnits: line, table, blocks, permits, maxKeys, shape, slots }
 }
 
 function slotsOf({ strategy, slots, ...rule }: Policy): number {

@@ -15,10 +15,10 @@ const mostDrafts = mostThreads + mostRegions
 
 /**
  * Whole numbers that describe a region: four that identify it, four of its rule, two for the units that it takes and for
- * each place in it of a pool of records.
+ * each place in it of a pool of records. That of the permits is 0 where it has none.
  */
 const draftInts = 16
-const Draft = { units: 8, table: 10, blocks: 12 } as const
+const Draft = { units: 8, table: 10, blocks: 12, permits: 14 } as const
 
 /** Where the draft of the thread at each place is noted. */
 const ownDraftsAt = 16 + mostRegions + mostDrafts * draftInts
@@ -90,19 +90,36 @@ export class Regions {
   /** Where the pools of records of all regions begin, the first region being at `first`. */
   *pools(first: number): Generator<number> {
     let begin = first
-    for (let i = 0; i < mostRegions; i++) {
-      const draft = Atomics.load(this.#ints, this.#list + 16 + i)
-      if (draft === 0) return
+    for (const draft of this.#listed()) {
       yield begin + this.#sumAt(draft, Draft.table)
       yield begin + this.#sumAt(draft, Draft.blocks)
       begin += this.#sumAt(draft, Draft.units)
     }
+    yield* this.permits(first)
+  }
+
+  /** Where the permits of all regions that have any begin. */
+  *permits(first: number): Generator<number> {
+    let begin = first
+    for (const draft of this.#listed()) {
+      const permits = this.#sumAt(draft, Draft.permits)
+      if (permits > 0) yield begin + permits
+      begin += this.#sumAt(draft, Draft.units)
+    }
+  }
+
+  *#listed(): Generator<number> {
+    for (let i = 0; i < mostRegions; i++) {
+      const draft = Atomics.load(this.#ints, this.#list + 16 + i)
+      if (draft === 0) return
+      yield draft
+    }
   }
 
   /** Appends a region to the list, and gives the one that is there then. */
-  #append(at: number, identity: readonly number[], { units, tiers, table, blocks }: Region): number {
+  #append(at: number, identity: readonly number[], { units, tiers, table, blocks, permits }: Region): number {
     const draft = this.#draftOf()
-    const places = [units, table - tiers, blocksPoolAt(blocks) - tiers]
+    const places = [units, table - tiers, blocksPoolAt(blocks) - tiers, Math.max(0, permits - tiers)]
     const halves = places.flatMap((place) => [place % 2 ** 30, Math.floor(place / 2 ** 30)])
     this.#ints.set([...identity, ...halves], this.#drafts + draft * draftInts)
     const winner = Atomics.compareExchange(this.#ints, at, 0, draft)
@@ -126,11 +143,7 @@ export class Regions {
   }
 
   #isListed(draft: number): boolean {
-    for (let i = 0; i < mostRegions; i++) {
-      const listed = Atomics.load(this.#ints, this.#list + 16 + i)
-      if (listed === draft) return true
-      if (listed === 0) return false
-    }
+    for (const listed of this.#listed()) if (listed === draft) return true
     return false
   }
 

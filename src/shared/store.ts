@@ -57,7 +57,8 @@ export function sharedStore(options: SharedStoreOptions | SharedStoreSource = {}
     throw badOption('options', options, 'give { maxKeys }, { from: handle }, or nothing')
   checkNames(options, sharedStoreOptions, 'sharedStore')
   const { maxKeys, maxBytes, from } = options as SharedStoreOptions & Partial<SharedStoreSource>
-  if (from === undefined) return new AttachedBuffer({ headgate: 1, buffer: bufferOf(maxKeys, maxBytes) })
+  if (from === undefined)
+    return new AttachedBuffer({ headgate: 1, buffer: bufferOf(maxKeys, maxBytes) }, 'here')
   for (const [name, value] of Object.entries({ maxKeys, maxBytes }))
     if (value !== undefined)
       throw badOption(name, value, 'the store that `from` leads to has it already; leave it out')

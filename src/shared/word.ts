@@ -13,6 +13,9 @@ export function recordOf(word: bigint): number {
   return halves[low]!
 }
 
+/** Which of the two whole numbers of a word is the place of the record. */
+export const recordHalf = low
+
 /** The word that follows `word` and leads to `record`. */
 export function successor(word: bigint, record: number): bigint {
   whole[0] = word

@@ -6,7 +6,7 @@ import type { Strategy } from '../strategy.js'
  * are `NaN`.
  *
  * State: one number, the units in flight. It is none of the numbers of a bucket, which are forgotten and estimated as
- * windows allow; what is in flight is counted apart, exactly (`src/core/held-buckets.ts`).
+ * windows allow; what is in flight is counted apart, exactly (`src/core/permit-buckets.ts`).
  */
 export const inFlight: Strategy = {
   name: 'concurrency',

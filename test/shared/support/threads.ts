@@ -3,15 +3,16 @@ import { join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { build } from 'vite'
 import { afterAll, beforeAll } from 'vitest'
+import type { PermitWork } from './permit-work.js'
 import type { LateWork, Work } from './worker.js'
 
 const root = resolve(import.meta.dirname, '../../..')
 
 /** Runs work in threads. */
 export interface Threads {
-  start(work: Work | LateWork): Worker
+  start(work: Work | LateWork | PermitWork): Worker
   /** Starts a thread for each, and gives the message of each, if it sends one, once all have ended. */
-  run(works: readonly Work[]): Promise<unknown[]>
+  run(works: readonly (Work | PermitWork)[]): Promise<unknown[]>
 }
 
 /** Threads for the tests of a file, from a build of the sources as they are. */
@@ -28,7 +29,7 @@ export function threads(): Threads {
     for (const worker of running) await worker.terminate()
     await rm(folder, { recursive: true, force: true })
   })
-  const start = (work: Work | LateWork) => {
+  const start = (work: Work | LateWork | PermitWork) => {
     const worker = new Worker(join(folder, 'worker.js'), { workerData: work })
     running.add(worker)
     worker.once('exit', () => running.delete(worker))

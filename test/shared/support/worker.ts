@@ -3,6 +3,7 @@ import type { Limiter, WindowOptions } from '../../../src/index.js'
 import { createLimiter } from '../../../src/limiter/create-limiter.js'
 import { type SharedHandle, sharedStore } from '../../../src/shared/index.js'
 import { perform } from './history.js'
+import { type PermitWork, workWithPermits } from './permit-work.js'
 import { seen, uniformRules } from './uniform.js'
 
 /** What a thread is to do. Clocks and results are in buffers of the test. */
@@ -137,11 +138,12 @@ async function late({ policy }: LateWork): Promise<void> {
 }
 
 if (!isMainThread) {
-  const work = workerData as Work | LateWork
+  const work = workerData as Work | LateWork | PermitWork
   if (work.kind === 'saturate') saturate(work)
   else if (work.kind === 'storm') storm(work)
   else if (work.kind === 'hit') hit(work)
   else if (work.kind === 'uniform') uniform(work)
   else if (work.kind === 'late') await late(work)
-  else parentPort!.postMessage(perform(limiterFor(work, work.policy), work))
+  else if (work.kind === 'history') parentPort!.postMessage(perform(limiterFor(work, work.policy), work))
+  else await workWithPermits(work)
 }
