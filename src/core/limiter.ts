@@ -109,7 +109,8 @@ export class PolicyLimiter implements Limiter {
   }
 
   acquire(key: Key, cost = 1, options?: WaitOptions): Permit {
-    const permit = acquired(this, keyText(key), cost, options)
+    if (this.admission?.hasLine !== true) return acquired(this, keyText(key), cost) as Permit
+    const permit: unknown = new Promise((resolve) => resolve(acquired(this, keyText(key), cost, options)))
     return permit as Permit
   }
 
