@@ -1,6 +1,6 @@
 import { HeadgateError } from '../core/errors.js'
 import { warn } from '../core/warn.js'
-import { whenEnded } from './endings.js'
+import { onEnded } from './endings.js'
 import type { CountPredicate } from './http-options.js'
 import { asError, isPromiseLike } from './promise.js'
 import type { Asked, RequestRateLimit } from './request-rate-limit.js'
@@ -18,7 +18,7 @@ export class CountOnly<Req, Res> {
   }
 
   watch({ host, request, response }: Asked<Req, Res>, record: RequestRateLimit): void {
-    whenEnded(host, response, (isWhole) => {
+    onEnded(host, response, (isWhole) => {
       const status = isWhole ? host.sentStatus(response) : this.#abortedStatus
       if (status !== null) this.#settle(request, response, status, record)
     })

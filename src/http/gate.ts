@@ -11,7 +11,7 @@ import type { HandParts } from './by-hand.js'
 import { type Client, clientOf, nobody, peerOf } from './client-address.js'
 import { CountOnly } from './count-only.js'
 import { DenialMaker } from './denial-maker.js'
-import { whenEnded } from './endings.js'
+import { onEnded, whenEnded } from './endings.js'
 import { type Exchange, exchangeOf, type Host } from './host.js'
 import { type KeyReader, keyReader } from './key.js'
 import { preflightKey } from './key-text.js'
@@ -208,7 +208,7 @@ export class Gate<Req, Res> implements Recorder {
     const decision = permit ?? decisionOf(verdict, true)
     const record = new RequestRateLimit(asked, decision, at, permit)
     if (permit?.allowed === true) {
-      whenEnded(exchange!.host, exchange!.response, (isWhole) => permit.release(resultOf(exchange!, isWhole)))
+      onEnded(exchange!.host, exchange!.response, (isWhole) => permit.release(resultOf(exchange!, isWhole)))
       // Its client has left while something was awaited: nobody is served.
       if (exchange!.host.isClosed(exchange!.response)) return answered
     }

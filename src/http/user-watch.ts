@@ -1,5 +1,5 @@
 import { warn } from '../core/warn.js'
-import { whenEnded } from './endings.js'
+import { onEnded } from './endings.js'
 import type { Host } from './host.js'
 
 /** Notices that a limiter by user decides before it is known who the user is, and says so once. */
@@ -9,7 +9,7 @@ export class UserWatch {
   /** A request that has been decided by its user, or by its address because it had none. */
   see<Req, Res>(host: Host<Req, Res>, request: Req, response: Res): void {
     if (this.#hasSaid || hasUser(request)) return
-    whenEnded(host, response, () => {
+    onEnded(host, response, () => {
       if (this.#hasSaid || !hasUser(request)) return
       this.#hasSaid = true
       warn(

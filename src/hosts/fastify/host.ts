@@ -56,8 +56,8 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   },
   isClosed: ({ raw }) => isGone(raw),
   onEnd({ raw }, ended) {
-    raw.once('finish', () => ended(isWhole(raw)))
-    raw.once('close', () => ended(false))
+    raw.on('finish', () => ended(isWhole(raw)))
+    raw.on('close', () => ended(false))
   }
 }
 
