@@ -76,6 +76,7 @@ export const rateLimit: FastifyPluginAsync<RateLimitPluginOptions> = fp(plugin, 
 
 export default rateLimit
 export * from '../http/public.js'
+export * from '../shed/public.js'
 export type {
   FastifyRouteLimit,
   LimitHook,
@@ -87,3 +88,4 @@ export type {
   RouteLimit,
   RouteName
 } from './options.js'
+export { type FastifyRouteShed, type ShedPluginOptions, type StatusRoute, shed } from './shed.js'

@@ -1,0 +1,69 @@
+/** How long after it is armed a beat is due, ms. */
+const beatMs = 5
+
+/** What arms and measures a heartbeat. */
+export interface HeartbeatTerms {
+  readonly now: () => number
+  /** How late a beat must be to show that requests queue, ms. */
+  readonly lateMs: number
+  /** True while there is work that may keep the event loop busy without a new request. */
+  readonly isBusy: () => boolean
+}
+
+/**
+ * Tells a request how late the event loop is at this moment. A timer is armed by requests, and the loop calls it back before
+ * it reads from sockets again: until then, whatever is due is late by as much as the timer. So what is queued in the sockets
+ * shows while it is being read, and not one sample later.
+ *
+ * One long turn is a pause, such as a collection of garbage. Only when the beat before was late, too, is there a queue that
+ * stands.
+ */
+export class Heartbeat {
+  readonly #now: () => number
+  readonly #lateMs: number
+  readonly #isBusy: () => boolean
+  readonly #timer: NodeJS.Timeout
+  /** When the armed beat is due; `Infinity` while none is. */
+  #dueMs = Number.POSITIVE_INFINITY
+  #isStanding = false
+
+  constructor({ now, lateMs, isBusy }: HeartbeatTerms) {
+    this.#now = now
+    this.#lateMs = lateMs
+    this.#isBusy = isBusy
+    this.#timer = setTimeout(() => this.beat(), beatMs).unref()
+    this.#dueMs = now() + beatMs
+  }
+
+  /** How late the loop is, ms; 0 if it is not. */
+  lagMs(now: number): number {
+    return now > this.#dueMs ? now - this.#dueMs : 0
+  }
+
+  /** True if the beat before this one was late. */
+  get isStanding(): boolean {
+    return this.#isStanding
+  }
+
+  /** Has the next turn of the loop tell how late it is. */
+  arm(now: number): void {
+    if (this.#dueMs !== Number.POSITIVE_INFINITY) return
+    this.#dueMs = now + beatMs
+    this.#timer.refresh()
+  }
+
+  /** @internal What the timer calls. */
+  beat(): void {
+    const now = this.#now()
+    this.#isStanding = this.lagMs(now) >= this.#lateMs
+    this.#dueMs = Number.POSITIVE_INFINITY
+    if (this.#isBusy()) this.arm(now)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    // Never armed again.
+    this.#dueMs = Number.NaN
+    this.#isStanding = false
+  }
+}
