@@ -33,6 +33,7 @@ const files = [
   'ipv6',
   'http',
   'nest',
+  'overload',
   'import',
   'designs',
   'redis'

@@ -30,6 +30,8 @@ export interface HealthOptions {
 /** Those options, read. */
 export interface HealthPlan {
   readonly thresholds: Thresholds
+  /** Those that samples are held to: requests in flight each request sees for itself. */
+  readonly sampled: Thresholds
   readonly readGauge: (() => number) | null
   readonly sampleIntervalMs: number
   readonly healthCheck: HealthCheck | null
@@ -67,12 +69,15 @@ export function healthPlan(option: string, health: unknown): HealthPlan | null {
       'it has no threshold: give one, such as `eventLoopDelay`, or a `healthCheck`'
     )
   const { gauge } = read
+  const thresholds: Thresholds = Object.fromEntries(
+    signalNames
+      .map((signal) => [signal, signal === 'gauge' ? gauge?.max : read[signal]] as const)
+      .filter(([, threshold]) => threshold !== undefined)
+  )
+  const { inFlight, ...sampled } = thresholds
   return {
-    thresholds: Object.fromEntries(
-      signalNames
-        .map((signal) => [signal, signal === 'gauge' ? gauge?.max : read[signal]] as const)
-        .filter(([, threshold]) => threshold !== undefined)
-    ),
+    thresholds,
+    sampled,
     readGauge: gauge?.read ?? null,
     sampleIntervalMs: read.sampleInterval,
     healthCheck: read.healthCheck,

@@ -11,9 +11,6 @@ import type { Probe } from './worker-probe.js'
 /** Why a request is shed for the health of its worker. */
 export type HealthReason = Signal | 'healthCheck'
 
-/** By how much of a threshold each priority is more patient than the one below it. */
-const patienceStep = 0.5
-
 /** What a watch of health is made of. */
 export interface HealthTerms {
   readonly plan: HealthPlan
@@ -27,8 +24,9 @@ export interface HealthTerms {
 /**
  * Says what the health of this worker allows. It works at two speeds. A sample each interval moves the level, by which a
  * share of each priority is shed: it rises in steps and comes back slowly. And each request looks at what can be seen at
- * once: how late the event loop is, and how many requests are in flight. The lowest priority is shed from the threshold on,
- * each one above it half as much later.
+ * once: how late the event loop is, and how many requests are in flight. At the threshold all that may be shed is; each
+ * priority below that begins earlier, the lower of two at half of it. Where one is shed so while one below is still
+ * admitted, the level rises, so that the lowest goes first.
  *
  * The timer of the samples is late itself where the loop is blocked. So a request that finds a sample due takes it.
  */
@@ -46,6 +44,9 @@ export class Health {
   #readings: Readings
   #sampledAt: number
   #lastGauge = 0
+  /** Of those that were shed at once since the last sample; null where none was. */
+  #highestShed: number | null = null
+  #shedFor: Signal = 'eventLoopDelay'
   /** What has brought the level about. */
   #causes: readonly Signal[] = []
   #hasWarned = false
@@ -58,14 +59,19 @@ export class Health {
     this.#now = now
     this.levels = new Levels(levels)
     const { count, shedsHighest } = levels
+    const sheddable = shedsHighest ? count : count - 1
     this.#patience = Array.from({ length: count }, (_, rank) =>
-      rank === 0 && !shedsHighest ? Number.POSITIVE_INFINITY : 1 + patienceStep * (count - 1 - rank)
+      rank === 0 && !shedsHighest ? Number.POSITIVE_INFINITY : (count - rank) / sheddable
     )
     const delay = plan.thresholds.eventLoopDelay
     this.#heartbeat =
       delay === undefined
         ? null
-        : new Heartbeat({ now, lateMs: delay * easedPressure, isBusy: () => inFlight.total > 0 })
+        : new Heartbeat({
+            now,
+            lateMs: (delay / sheddable) * easedPressure,
+            isBusy: () => inFlight.total > 0
+          })
     this.#sampledAt = now()
     this.#readings = this.#read(this.#sampledAt)
     this.#timer = setTimeout(() => this.#tick(), Math.min(plan.sampleIntervalMs, longestTimerMs)).unref()
@@ -101,8 +107,9 @@ export class Health {
     const { eventLoopDelay = Number.POSITIVE_INFINITY, inFlight = Number.POSITIVE_INFINITY } =
       this.#plan.thresholds
     const patience = this.#patience[rank]!
-    if (lag >= eventLoopDelay * patience && this.#heartbeat!.isStanding) return 'eventLoopDelay'
-    if (this.#inFlight.total >= inFlight * patience) return 'inFlight'
+    if (lag >= eventLoopDelay * patience && this.#heartbeat!.isStanding)
+      return this.#shedAtOnce(rank, 'eventLoopDelay')
+    if (this.#inFlight.total >= inFlight * patience) return this.#shedAtOnce(rank, 'inFlight')
     return this.levels.sheds(rank) ? (this.#causes[0] ?? null) : null
   }
 
@@ -113,6 +120,14 @@ export class Health {
     this.levels.clear()
     this.#causes = []
     this.#sampledAt = Number.POSITIVE_INFINITY
+  }
+
+  #shedAtOnce(rank: number, signal: Signal): Signal {
+    if (this.#highestShed === null || rank <= this.#highestShed) {
+      this.#highestShed = rank
+      this.#shedFor = signal
+    }
+    return signal
   }
 
   #mayShed(rank: number): boolean {
@@ -129,11 +144,14 @@ export class Health {
     if (now - this.#sampledAt < this.#plan.sampleIntervalMs) return
     this.#sampledAt = now
     this.#readings = this.#read(now)
-    const { thresholds } = this.#plan
-    this.levels.step(pressure(this.#readings, thresholds))
-    const pressed = pressing(this.#readings, thresholds, 1)
+    const { sampled } = this.#plan
+    const pressed = pressing(this.#readings, sampled, 1)
+    const isUnfair = this.#highestShed !== null && this.#highestShed < this.levels.lowestOpen
+    this.levels.step(Math.max(pressure(this.#readings, sampled), isUnfair ? 1 : 0))
     if (pressed.length > 0) this.#causes = pressed
+    else if (isUnfair) this.#causes = [this.#shedFor]
     else if (this.levels.level === 0) this.#causes = []
+    this.#highestShed = null
   }
 
   #read(now: number): Readings {

@@ -1,5 +1,8 @@
-/** How long after it is armed a beat is due, ms. */
-const beatMs = 5
+/** How long after a request has armed it a beat is due, ms: as soon as Node's timers can. */
+const soonMs = 1
+
+/** The same where nothing but work under way keeps it beating. */
+const busyMs = 5
 
 /** What arms and measures a heartbeat. */
 export interface HeartbeatTerms {
@@ -22,7 +25,9 @@ export class Heartbeat {
   readonly #now: () => number
   readonly #lateMs: number
   readonly #isBusy: () => boolean
-  readonly #timer: NodeJS.Timeout
+  /** One of these is armed at a time. */
+  readonly #soon: NodeJS.Timeout
+  readonly #later: NodeJS.Timeout
   /** When the armed beat is due; `Infinity` while none is. */
   #dueMs = Number.POSITIVE_INFINITY
   #isStanding = false
@@ -31,8 +36,8 @@ export class Heartbeat {
     this.#now = now
     this.#lateMs = lateMs
     this.#isBusy = isBusy
-    this.#timer = setTimeout(() => this.beat(), beatMs).unref()
-    this.#dueMs = now() + beatMs
+    this.#soon = setTimeout(() => this.beat(), soonMs).unref()
+    this.#later = setTimeout(() => this.beat(), busyMs).unref()
   }
 
   /** How late the loop is, ms; 0 if it is not. */
@@ -48,8 +53,8 @@ export class Heartbeat {
   /** Has the next turn of the loop tell how late it is. */
   arm(now: number): void {
     if (this.#dueMs !== Number.POSITIVE_INFINITY) return
-    this.#dueMs = now + beatMs
-    this.#timer.refresh()
+    this.#dueMs = now + soonMs
+    this.#soon.refresh()
   }
 
   /** @internal What the timer calls. */
@@ -57,11 +62,14 @@ export class Heartbeat {
     const now = this.#now()
     this.#isStanding = this.lagMs(now) >= this.#lateMs
     this.#dueMs = Number.POSITIVE_INFINITY
-    if (this.#isBusy()) this.arm(now)
+    if (!this.#isBusy()) return
+    this.#dueMs = now + busyMs
+    this.#later.refresh()
   }
 
   stop(): void {
-    clearTimeout(this.#timer)
+    clearTimeout(this.#soon)
+    clearTimeout(this.#later)
     // Never armed again.
     this.#dueMs = Number.NaN
     this.#isStanding = false

@@ -45,6 +45,11 @@ export class Levels {
     return this.#level / whole
   }
 
+  /** The rank of the lowest priority of which some is admitted; -1 where none is. */
+  get lowestOpen(): number {
+    return this.#count - 1 - Math.floor(this.#level / whole)
+  }
+
   /** True where nothing is left to shed. */
   get isFull(): boolean {
     return this.#level === this.#most
