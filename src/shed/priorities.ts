@@ -1,5 +1,5 @@
 import { badOption, nearest, shown } from '../core/options.js'
-import { warnOnce } from '../core/warn.js'
+import { warn } from '../core/warn.js'
 
 /** The priorities that there are unless `priorities` says others, highest first. */
 export const defaultPriorities = ['critical', 'normal', 'background'] as const
@@ -10,6 +10,8 @@ export class Priorities {
   /** Of requests that say nothing. */
   readonly defaultRank: number
   readonly #ranks: ReadonlyMap<string, number>
+  /** Names may come from clients, so it does not remember which it has told of. */
+  #hasWarned = false
 
   /** @throws HeadgateError `HEADGATE_BAD_OPTION` for lists that are none, and a default that is not among them */
   constructor(priorities: unknown, defaultPriority: unknown) {
@@ -53,7 +55,9 @@ export class Priorities {
       Promise.resolve(name).catch(() => {})
       throw badOption('priority', name, 'its function must return a name at once, and not a promise')
     }
-    warnOnce(
+    if (this.#hasWarned) return this.lowest
+    this.#hasWarned = true
+    warn(
       'HEADGATE_UNKNOWN_PRIORITY',
       `\`priority\` returned ${shown(name)}, which counts as the lowest, '${this.names[this.lowest]}': ${this.fixFor(name)}.`
     )
