@@ -1,5 +1,4 @@
-import { shown } from '../core/options.js'
-import { warn } from '../core/warn.js'
+import { GaugeReader } from './gauge.js'
 import { type HealthWatch, longestTimerMs } from './health-check.js'
 import type { HealthPlan } from './health-options.js'
 import { Heartbeat } from './heartbeat.js'
@@ -37,25 +36,25 @@ export class Health {
   readonly #probe: Probe
   readonly #check: HealthWatch | null
   readonly #now: () => number
+  readonly #gauge: GaugeReader | null
   readonly #heartbeat: Heartbeat | null
   readonly #timer: NodeJS.Timeout
   /** By rank, the parts of a threshold from which it is shed at once; `Infinity` for one that never is. */
   readonly #patience: readonly number[]
   #readings: Readings
   #sampledAt: number
-  #lastGauge = 0
   /** Of those that were shed at once since the last sample; null where none was. */
   #highestShed: number | null = null
   #shedFor: Signal = 'eventLoopDelay'
   /** What has brought the level about. */
   #causes: readonly Signal[] = []
-  #hasWarned = false
 
   constructor({ plan, levels, inFlight, probe, check, now }: HealthTerms) {
     this.#plan = plan
     this.#inFlight = inFlight
     this.#probe = probe
     this.#check = check
+    this.#gauge = plan.readGauge === null ? null : new GaugeReader(plan.readGauge)
     this.#now = now
     this.levels = new Levels(levels)
     const { count, shedsHighest } = levels
@@ -102,6 +101,7 @@ export class Health {
     this.catchUp(now)
     const lag = this.#heartbeat === null ? 0 : this.#heartbeat.lagMs(now)
     this.#heartbeat?.arm(now)
+    this.levels.see(rank)
     if (!this.#mayShed(rank)) return null
     if (this.#check?.isHealthy === false) return 'healthCheck'
     const { eventLoopDelay = Number.POSITIVE_INFINITY, inFlight = Number.POSITIVE_INFINITY } =
@@ -162,27 +162,7 @@ export class Health {
       heapUsedBytes: worker.heapUsedBytes,
       rssBytes: worker.rssBytes,
       inFlight: this.#inFlight.total,
-      gauge: this.#gauge()
+      gauge: this.#gauge?.read() ?? 0
     }
-  }
-
-  /** What the user's gauge says. Where it fails, what it said last stands for it. */
-  #gauge(): number {
-    const { readGauge } = this.#plan
-    if (readGauge === null) return 0
-    try {
-      const value: unknown = readGauge()
-      if (typeof value !== 'number' || Number.isNaN(value))
-        throw new Error(`it returned ${shown(value)}, which is no number`)
-      this.#lastGauge = value
-    } catch (error) {
-      if (!this.#hasWarned)
-        warn(
-          'HEADGATE_HEALTH_FAILED',
-          `\`gauge\` failed, so its last reading stands for it: ${error instanceof Error ? error.message : shown(error)}.`
-        )
-      this.#hasWarned = true
-    }
-    return this.#lastGauge
   }
 }

@@ -4,6 +4,9 @@ const soonMs = 1
 /** The same where nothing but work under way keeps it beating. */
 const busyMs = 5
 
+/** For how long after the latest request it does so, ms: sockets may stay open for days. */
+const memoryMs = 1000
+
 /** What arms and measures a heartbeat. */
 export interface HeartbeatTerms {
   readonly now: () => number
@@ -31,6 +34,8 @@ export class Heartbeat {
   /** When the armed beat is due; `Infinity` while none is. */
   #dueMs = Number.POSITIVE_INFINITY
   #isStanding = false
+  /** When a request has asked last. */
+  #askedMs = Number.NEGATIVE_INFINITY
 
   constructor({ now, lateMs, isBusy }: HeartbeatTerms) {
     this.#now = now
@@ -52,6 +57,7 @@ export class Heartbeat {
 
   /** Has the next turn of the loop tell how late it is. */
   arm(now: number): void {
+    this.#askedMs = now
     if (this.#dueMs !== Number.POSITIVE_INFINITY) return
     this.#dueMs = now + soonMs
     this.#soon.refresh()
@@ -62,7 +68,7 @@ export class Heartbeat {
     const now = this.#now()
     this.#isStanding = this.lagMs(now) >= this.#lateMs
     this.#dueMs = Number.POSITIVE_INFINITY
-    if (!this.#isBusy()) return
+    if (now - this.#askedMs > memoryMs || !this.#isBusy()) return
     this.#dueMs = now + busyMs
     this.#later.refresh()
   }

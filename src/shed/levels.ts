@@ -22,6 +22,7 @@ export interface LevelTerms {
 /**
  * How much of each priority is shed. One level rises with pressure and comes back slowly: its first whole is the share of
  * the lowest priority, the second that of the next, and so on, so one is shed whole before the next loses anything.
+ * Priorities that no request has had are passed over.
  *
  * Pressure is what was measured, as a part of its threshold. From 1 on the level rises, by a quarter of a priority a sample
  * and by half of one from twice the threshold on. Below 0.8 it comes back by a twentieth. In between it stays, so what shedding brings
@@ -33,6 +34,8 @@ export class Levels {
   readonly #most: number
   /** By rank, the thousandths of a request that are still to be shed. */
   readonly #debts: number[]
+  /** The rank of the lowest priority that requests have had; -1 before the first. */
+  #lowestSeen = -1
 
   constructor({ count, shedsHighest }: LevelTerms) {
     this.#count = count
@@ -45,9 +48,9 @@ export class Levels {
     return this.#level / whole
   }
 
-  /** The rank of the lowest priority of which some is admitted; -1 where none is. */
+  /** The rank of the lowest priority that there are requests of and some are admitted; -1 where there is none. */
   get lowestOpen(): number {
-    return this.#count - 1 - Math.floor(this.#level / whole)
+    return Math.min(this.#lowestSeen, this.#count - 1 - Math.floor(this.#level / whole))
   }
 
   /** True where nothing is left to shed. */
@@ -59,8 +62,17 @@ export class Levels {
   step(pressure: number): void {
     if (pressure >= 1) {
       const rise = Math.min(Math.round(slowRise * pressure), fastRise)
-      this.#level = Math.min(this.#most, this.#level + rise)
-    } else if (pressure < easedPressure) this.#level = Math.max(0, this.#level - fall)
+      this.#level = Math.min(this.#most, Math.max(this.#level, this.#idle) + rise)
+    } else if (pressure < easedPressure) {
+      const level = this.#level - fall
+      this.#level = level <= this.#idle ? 0 : level
+    }
+  }
+
+  /** Up to where the level sheds nobody, as no request is of so low a priority; 0 where it would shed nobody at all. */
+  get #idle(): number {
+    const idle = (this.#count - 1 - this.#lowestSeen) * whole
+    return idle < this.#most ? idle : 0
   }
 
   clear(): void {
@@ -70,6 +82,11 @@ export class Levels {
   /** What part of a priority is shed, 0 to 1. */
   shareOf(rank: number): number {
     return this.#thousandths(rank) / whole
+  }
+
+  /** Has it known that there are requests of a priority. */
+  see(rank: number): void {
+    if (rank > this.#lowestSeen) this.#lowestSeen = rank
   }
 
   /** True if this request is one of the share: of a share of 0.25 every fourth is. */

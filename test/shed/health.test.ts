@@ -135,14 +135,22 @@ describe('a loop that is late', () => {
     expect([1, 10, 11, 200, 2, 11].map(turn)).toEqual([false, false, true, true, false, true])
   })
 
-  it('goes on beating while there is work under way', () => {
+  it('goes on beating while there is work under way, for a second after the latest request', () => {
     let busy = true
     const one = heart(10, () => busy)
-    one.beat()
-    expect(one.lagMs(50)).toBe(45)
+    const beatAt = (now: number) => {
+      one.time.now = now
+      one.beat()
+      return one.lagMs(now + 50)
+    }
+    expect(beatAt(0)).toBe(0)
+    one.arm(0)
+    expect([1, 500, 1000].map(beatAt)).toEqual([45, 45, 45])
+    // A socket that stays open is not what keeps a loop busy.
+    expect(beatAt(1001)).toBe(0)
+    one.arm(2000)
     busy = false
-    one.beat()
-    expect(one.lagMs(5000)).toBe(0)
+    expect(beatAt(2001)).toBe(0)
   })
 
   /** Requests of all ranks that come at some moment of one long turn. */
@@ -167,7 +175,7 @@ describe('a loop that is late', () => {
 
   it('has the level rise where a priority is shed so while a lower one is not', async () => {
     const worker = shedder({ eventLoopDelay: 100, sampleInterval: 1000 })
-    worker.judge(1)
+    worker.judge(2)
     worker.time.now = 400
     await beaten()
     worker.judge(1)
@@ -181,7 +189,7 @@ describe('a loop that is late', () => {
 
   it('does not go unnoticed though the timer of the samples is late itself', () => {
     const worker = shedder({ eventLoopDelay: 100, sampleInterval: 1000 })
-    worker.judge(1)
+    worker.judge(2)
     // No timer has been called since.
     worker.time.now = 5000
     worker.judge(1)

@@ -101,6 +101,23 @@ describe('levels', () => {
     )
   })
 
+  it('pass over priorities that no request has had', () => {
+    const levels = three()
+    levels.see(0)
+    levels.step(1)
+    expect(shares(levels)).toEqual([0, 0, 0.25])
+    levels.see(1)
+    levels.step(1)
+    expect([shares(levels), levels.lowestOpen]).toEqual([[0, 0.25, 1], 1])
+    press(levels, 0, 4)
+    expect(levels.level).toBe(1.05)
+    levels.step(0)
+    expect([levels.level, levels.lowestOpen]).toEqual([0, 1])
+    levels.see(2)
+    levels.step(1)
+    expect([shares(levels), levels.lowestOpen]).toEqual([[0, 0, 0.25], 2])
+  })
+
   it('do not flap: under a constant load with noise a level turns upwards at most once in six samples', () => {
     fc.assert(
       fc.property(
