@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { healthPlan } from '../../src/shed/health-options.js'
 import { Heartbeat } from '../../src/shed/heartbeat.js'
@@ -200,6 +201,40 @@ describe('a loop that is late', () => {
   async function beaten(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
+})
+
+describe('whatever happens', () => {
+  const steps = fc.array(
+    fc.record({
+      passes: fc.nat(400),
+      utilization: fc.double({ min: 0, max: 1, noNaN: true }),
+      comes: fc.nat(4),
+      goes: fc.nat(4)
+    }),
+    { maxLength: 60 }
+  )
+
+  it('none is shed at a moment at which a lower priority is admitted, and the highest never', () => {
+    fc.assert(
+      fc.property(steps, fc.boolean(), (all, shedsHighest) => {
+        const worker = shedder(
+          { eventLoopUtilization: 0.6, inFlight: 6, eventLoopDelay: 300, sampleInterval: 100 },
+          { shedsHighest }
+        )
+        for (const { passes, utilization, comes, goes } of all) {
+          worker.time.now += passes
+          worker.time.readings = { ...calm, eventLoopUtilization: utilization }
+          for (let i = 0; i < comes; i++) worker.inFlight.enter(0)
+          for (let i = 0; i < Math.min(goes, worker.inFlight.total); i++) worker.inFlight.leave(0)
+          const [background, normal, critical] = [2, 1, 0].map((rank) => worker.judge(rank) !== null)
+          if (critical) expect(normal).toBe(true)
+          if (normal) expect(background).toBe(true)
+          if (!shedsHighest) expect(critical).toBe(false)
+        }
+        worker.close()
+      })
+    )
+  })
 })
 
 describe('a health check', () => {
