@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpus } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import { fixed, headgate, isChild, isMain, isQuick, print, startChild } from './harness.js'
 import { overload, peak, trickle } from './overload-load.js'
 
@@ -8,6 +9,9 @@ import { overload, peak, trickle } from './overload-load.js'
  * A service of 5 ms of CPU a request, at three times what it can do. The server and its clients are processes of their own;
  * requests come at random moments, whether earlier ones were answered or not. One in ten is critical. A client waits for a
  * second: what comes later, or is an error, is no goodput.
+ *
+ * The service is measured twice: with handlers that work at once, so that requests queue in their sockets and there is never
+ * more than one in flight; and with handlers that wait first, as for a database, so that they queue in flight.
  *
  * Each server is measured first with a request now and then (idle), then with two clients that wait for each answer (peak),
  * then overloaded, and then with the two clients again; so goodput is a part of what the same process could do just before
@@ -23,6 +27,8 @@ const criticalPart = 0.1
 
 /** What both shedders have as threshold, ms: three requests that wait. */
 const delayMs = 15
+/** What ours has besides: that and as many again. */
+const inFlight = 6
 
 const contestants = {
   unprotected() {},
@@ -32,7 +38,7 @@ const contestants = {
   },
   async 'headgate, by health'(app) {
     const { shed } = await headgate('fastify/index.js')
-    await app.register(shed, { priority: priorityOf, health: { eventLoopDelay: delayMs } })
+    await app.register(shed, { priority: priorityOf, health: { eventLoopDelay: delayMs, inFlight } })
   },
   async 'headgate, adaptive'(app) {
     const { rateLimit } = await headgate('fastify/index.js')
@@ -78,11 +84,20 @@ function calibrate() {
   return Math.round((rounds * workMs * 1000) / found.sort((a, b) => a - b)[4])
 }
 
-async function serve(name, rounds) {
+/** What answers, by the kind of service. */
+const handlers = {
+  'works at once': (rounds) => (_request, reply) => void reply.send(String(work(rounds))),
+  'waits first': (rounds) => async () => {
+    await setTimeout(1)
+    return String(work(rounds))
+  }
+}
+
+async function serve(name, kind, rounds) {
   const { default: fastify } = await import('fastify')
   const app = fastify({ keepAliveTimeout: 60_000 })
   await contestants[name](app)
-  const handler = (_request, reply) => void reply.send(String(work(Number(rounds))))
+  const handler = handlers[kind](Number(rounds))
   app.get('/critical', handler)
   app.get('/background', handler)
   const address = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -109,8 +124,8 @@ function pin({ pid }, core) {
 }
 
 /** A server and its load, on a core each. */
-async function measure(name, rounds) {
-  const server = startChild(import.meta.url, ['serve', name, rounds])
+async function measure(name, kind, rounds) {
+  const server = startChild(import.meta.url, ['serve', name, kind, rounds])
   pin(server, 0)
   const [{ port }] = await once(server, 'message')
   const clients = startChild(import.meta.url, ['load', port])
@@ -124,10 +139,24 @@ export async function run() {
   const rounds = calibrate()
   const names = []
   for (const name of Object.keys(contestants)) if (await isThere(name)) names.push(name)
-  const found = []
-  for (const name of names) found.push({ name, ...(await measure(name, rounds)) })
+  const targets = []
+  for (const kind of Object.keys(handlers)) {
+    const found = []
+    for (const name of names) found.push({ name, ...(await measure(name, kind, rounds)) })
+    tell(kind, found)
+    const own = found.find(({ name }) => name === 'headgate, by health')
+    targets.push(
+      { what: `overload, ${kind}: peak, of goodput`, found: own.most / own.goodput, target: 1 / 0.9 },
+      { what: `overload, ${kind}: p99 of admitted, of idle`, found: own.p99 / own.idle, target: 5 },
+      { what: `overload, ${kind}: critical not served, %`, found: 100 * (1 - own.critical), target: 1 }
+    )
+  }
+  return targets
+}
+
+function tell(kind, found) {
   print({
-    title: `${times} times what it can do (${workMs} ms of CPU a request)`,
+    title: `a service that ${kind}, at ${times} times what it can do`,
     columns: [
       '',
       'peak/s',
@@ -151,12 +180,6 @@ export async function run() {
       fixed(100 * one.background, 1)
     ])
   })
-  const own = found.find(({ name }) => name === 'headgate, by health')
-  return [
-    { what: 'overload: peak, of goodput', found: own.most / own.goodput, target: 1 / 0.9 },
-    { what: 'overload: p99 of admitted, of idle', found: own.p99 / own.idle, target: 5 },
-    { what: 'overload: critical not served, %', found: 100 * (1 - own.critical), target: 1 }
-  ]
 }
 
 if (isChild) {
