@@ -1,8 +1,12 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { random } from './harness.js'
 
 /** How long a client waits for an answer, ms. */
 const patienceMs = 1000
+
+/** Connections that a proxy keeps open to the server. What finds none free fails. */
+const connections = 600
 
 /** p99 of the latency of a request now and then. */
 export async function trickle(port, { everyMs, seconds }) {
@@ -37,6 +41,7 @@ export async function peak(port, { clients, seconds }) {
 /** Requests that come at random moments, so many a second. */
 export async function overload(port, { perSecond, criticalPart, warmUp, seconds }) {
   const pool = new Pool(port)
+  await pool.fill(connections)
   const next = random(1_000_000)
   const uniform = () => (next() + 0.5) / 1_000_000
   const kinds = { '/critical': { sent: 0, served: 0 }, '/background': { sent: 0, served: 0 } }
@@ -62,6 +67,7 @@ export async function overload(port, { perSecond, criticalPart, warmUp, seconds 
     send(uniform() < criticalPart ? '/critical' : '/background', due)
   }
   await Promise.all(underWay)
+  await pool.drained()
   pool.close()
   const { '/critical': critical, '/background': background } = kinds
   return {
@@ -72,9 +78,10 @@ export async function overload(port, { perSecond, criticalPart, warmUp, seconds 
   }
 }
 
-/** Kept-alive connections, one for each request under way. */
+/** Kept-alive connections, as of a proxy: one request at a time on each, and free again when that was answered. */
 class Pool {
   #port
+  #most = 16
   #free = []
   #all = new Set()
 
@@ -82,35 +89,42 @@ class Pool {
     this.#port = port
   }
 
+  /** Opens so many, and never more. */
+  async fill(count) {
+    this.#most = count
+    // One after the other: Node accepts one connection a turn of its loop.
+    for (let i = 0; i < count; i++) {
+      const socket = this.#open()
+      await once(socket, 'connect')
+      this.#free.push(socket)
+    }
+  }
+
   /** The status of the answer; 0 where none comes in time. */
   send(path) {
-    const socket = this.#free.pop() ?? this.#open()
+    if (this.#free.length === 0 && this.#all.size >= this.#most) return Promise.resolve(0)
+    const socket = this.#free.shift() ?? this.#open()
     return new Promise((resolve) => {
+      const timer = setTimeout(resolve, patienceMs, 0)
       let text = ''
-      const finish = (status, isFree) => {
-        clearTimeout(timer)
-        socket.off('data', read)
-        socket.off('close', fail)
-        if (isFree) this.#free.push(socket)
-        else {
-          this.#all.delete(socket)
-          socket.destroy()
-        }
-        resolve(status)
-      }
-      const fail = () => finish(0, false)
       const read = (chunk) => {
         text += chunk
         const end = text.indexOf('\r\n\r\n')
         const length = end < 0 ? null : /content-length: (\d+)/i.exec(text)
-        if (length !== null && text.length >= end + 4 + Number(length[1]))
-          finish(Number(text.slice(9, 12)), true)
+        if (length === null || text.length < end + 4 + Number(length[1])) return
+        socket.off('data', read)
+        this.#free.push(socket)
+        clearTimeout(timer)
+        resolve(Number(text.slice(9, 12)))
       }
-      const timer = setTimeout(fail, patienceMs)
       socket.on('data', read)
-      socket.on('close', fail)
       socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
     })
+  }
+
+  /** Waits until all that was sent is answered, for clients that have given up too. */
+  async drained() {
+    while (this.#free.length < this.#all.size) await pause(10)
   }
 
   close() {
@@ -121,7 +135,10 @@ class Pool {
     const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
     socket.setEncoding('latin1')
     socket.on('error', () => {})
-    socket.setMaxListeners(0)
+    socket.on('close', () => {
+      this.#all.delete(socket)
+      this.#free = this.#free.filter((one) => one !== socket)
+    })
     this.#all.add(socket)
     return socket
   }

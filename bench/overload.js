@@ -7,7 +7,8 @@ import { overload, peak, trickle } from './overload-load.js'
 
 /*
  * A service of 5 ms of CPU a request, at three times what it can do. The server and its clients are processes of their own;
- * requests come at random moments, whether earlier ones were answered or not. One in ten is critical. A client waits for a
+ * requests come at random moments, whether earlier ones were answered or not, as over
+ * a proxy that keeps connections open. One in ten is critical. A client waits for a
  * second: what comes later, or is an error, is no goodput.
  *
  * The service is measured twice: with handlers that work at once, so that requests queue in their sockets and there is never
@@ -174,8 +175,9 @@ function tell(kind, found) {
       fixed(one.goodput),
       fixed(one.goodput / one.most, 2),
       fixed(one.idle, 1),
-      fixed(one.p99, 1),
-      fixed(one.p99 / one.idle, 1),
+      // null where nobody was served.
+      one.p99 === null ? '' : fixed(one.p99, 1),
+      one.p99 === null ? '' : fixed(one.p99 / one.idle, 1),
       fixed(100 * one.critical, 1),
       fixed(100 * one.background, 1)
     ])

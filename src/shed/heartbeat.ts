@@ -4,6 +4,9 @@ const soonMs = 1
 /** The same where nothing but work under way keeps it beating. */
 const busyMs = 5
 
+/** For how long after a late beat a queue is taken to stand, ms: a turn on time in between is no end of it. */
+const standingMs = 100
+
 /** For how long after the latest request it does so, ms: sockets may stay open for days. */
 const memoryMs = 1000
 
@@ -21,8 +24,8 @@ export interface HeartbeatTerms {
  * it reads from sockets again: until then, whatever is due is late by as much as the timer. So what is queued in the sockets
  * shows while it is being read, and not one sample later.
  *
- * One long turn is a pause, such as a collection of garbage. Only when the beat before was late, too, is there a queue that
- * stands.
+ * One long turn is a pause, such as a collection of garbage. Only when a beat shortly before was late, too, is there a queue
+ * that stands.
  */
 export class Heartbeat {
   readonly #now: () => number
@@ -34,6 +37,7 @@ export class Heartbeat {
   /** When the armed beat is due; `Infinity` while none is. */
   #dueMs = Number.POSITIVE_INFINITY
   #isStanding = false
+  #standsUntilMs = Number.NEGATIVE_INFINITY
   /** When a request has asked last. */
   #askedMs = Number.NEGATIVE_INFINITY
 
@@ -50,7 +54,7 @@ export class Heartbeat {
     return now > this.#dueMs ? now - this.#dueMs : 0
   }
 
-  /** True if the beat before this one was late. */
+  /** True if, when this turn of the loop began, a beat had been late shortly before. */
   get isStanding(): boolean {
     return this.#isStanding
   }
@@ -59,18 +63,23 @@ export class Heartbeat {
   arm(now: number): void {
     this.#askedMs = now
     if (this.#dueMs !== Number.POSITIVE_INFINITY) return
-    this.#dueMs = now + soonMs
+    this.#begin(now, soonMs)
     this.#soon.refresh()
   }
 
   /** @internal What the timer calls. */
   beat(): void {
     const now = this.#now()
-    this.#isStanding = this.lagMs(now) >= this.#lateMs
+    if (this.lagMs(now) >= this.#lateMs) this.#standsUntilMs = now + standingMs
     this.#dueMs = Number.POSITIVE_INFINITY
     if (now - this.#askedMs > memoryMs || !this.#isBusy()) return
-    this.#dueMs = now + busyMs
+    this.#begin(now, busyMs)
     this.#later.refresh()
+  }
+
+  #begin(now: number, ms: number): void {
+    this.#dueMs = now + ms
+    this.#isStanding = now <= this.#standsUntilMs
   }
 
   stop(): void {
