@@ -47,7 +47,7 @@ export default defineConfig({
           name: isTypes ? 'internal.d' : 'internal',
           // With what limiters may be asked for remote stores, as it is read without one; and without the entry of `http`,
           // whose name the chunk of types would take.
-          test: /[\\/]src[\\/](?!http[\\/]index)(core|memory|limiter|http|hosts|decorators|remote[\\/]limiter-options)\b/
+          test: /[\\/]src[\\/](?!http[\\/]index)(core|memory|limiter|http|shed|hosts|decorators|remote[\\/]limiter-options)\b/
         },
         {
           name: (id) => (id.endsWith('.d.ts') ? 'remote/internal.d' : 'remote/internal'),

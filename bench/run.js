@@ -34,6 +34,7 @@ const files = [
   'ipv6',
   'http',
   'nest',
+  'overload',
   'import',
   'designs',
   'redis'

@@ -22,16 +22,17 @@ const rooms: Readonly<Record<string, Room>> = {
   redis: { inside: ['core', 'remote', 'redis'], packages: ['node:*'] },
   limiter: { inside: ['core', 'memory', 'remote', 'limiter'] },
   http: { inside: ['core', 'memory', 'limiter', 'http'], packages: ['node:*', 'ipaddr.js'] },
+  shed: { inside: ['core', 'http', 'shed'], packages: ['node:*'] },
   hosts: { inside: ['core', 'http', 'hosts'], packages: ['node:*'], types: ['express', 'fastify'] },
-  express: { inside: ['core', 'http', 'hosts', 'express'], packages: ['node:*'], types: ['express'] },
+  express: { inside: ['core', 'http', 'shed', 'hosts', 'express'], packages: ['node:*'], types: ['express'] },
   fastify: {
-    inside: ['core', 'http', 'hosts', 'fastify'],
+    inside: ['core', 'http', 'shed', 'hosts', 'fastify'],
     packages: ['node:*', 'fastify-plugin'],
     types: ['fastify']
   },
   decorators: { inside: ['core', 'http', 'decorators'] },
   nest: {
-    inside: ['core', 'http', 'hosts', 'decorators', 'nest'],
+    inside: ['core', 'http', 'shed', 'hosts', 'decorators', 'nest'],
     packages: ['node:*', '@nestjs/common', '@nestjs/core', '@nestjs/microservices', '@nestjs/websockets'],
     types: ['fastify']
   },

@@ -225,6 +225,58 @@ describe('the examples of docs/migrating.md', { timeout }, () => {
   })
 })
 
+describe('the examples of docs/shedding.md', { timeout }, () => {
+  it('shed on Express', () => {
+    const check = `
+      const server = app.listen(0)
+      const url = 'http://localhost:' + server.address().port
+      const seen = []
+      for (const [method, path] of [['GET', '/healthz'], ['POST', '/pay'], ['GET', '/feed'], ['GET', '/status']]) {
+        const response = await fetch(url + path, { method })
+        seen.push([response.status, await response.text()])
+      }
+      console.log(JSON.stringify({ seen, isShedding: shedder.state.isShedding }))
+      server.close()
+      server.closeAllConnections()`
+    expect(run('shed-express', check)).toEqual({
+      seen: [
+        [200, 'alive'],
+        [200, 'paid'],
+        [200, 'news'],
+        [200, '{"status":"ok"}']
+      ],
+      isShedding: false
+    })
+  })
+
+  it('shed on Fastify', () => {
+    const check = `
+      const seen = []
+      for (const [method, url] of [['GET', '/healthz'], ['POST', '/pay'], ['GET', '/feed'], ['GET', '/status']]) {
+        const response = await app.inject({ method, url })
+        seen.push([response.statusCode, response.body])
+      }
+      const { inFlight, shares } = (await app.inject('/pressure')).json()
+      console.log(JSON.stringify({ seen, inFlight, shares }))`
+    expect(run('shed-fastify', check)).toEqual({
+      seen: [
+        [200, 'alive'],
+        [200, 'paid'],
+        [200, 'news'],
+        [200, '{"status":"ok"}']
+      ],
+      inFlight: 1,
+      shares: { critical: 0, normal: 0, background: 0 }
+    })
+  })
+
+  it.each(['express', 'fastify'])('shed on NestJS over %s', (platform) => {
+    const requests = ["get('/healthz')", "post('/pay')", "get('/pressure')"]
+    const seen = runNest('shed-nest', platform, requests) as [number][]
+    expect(seen.map(([status]) => status)).toEqual([200, 201, 200])
+  })
+})
+
 describe('every example', () => {
   const files = [
     'docs-examples.test.ts',

@@ -4,8 +4,8 @@ import { Test } from '@nestjs/testing'
 import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { errorCodes } from '../src/core/errors.js'
-import { rateLimit as express } from '../src/express/index.js'
-import { rateLimit as fastify } from '../src/fastify/index.js'
+import { rateLimit as express, shed } from '../src/express/index.js'
+import { rateLimit as fastify, shed as fastifyShed } from '../src/fastify/index.js'
 import { createLimiter, type HeaderStyleName, memoryStore, toHeaders } from '../src/index.js'
 import { RateLimitModule } from '../src/nest/index.js'
 import { redisStore } from '../src/redis/index.js'
@@ -131,6 +131,22 @@ describe('the tables of options', () => {
       'window'
     ]
     expect([...new Set([...listed, ...policy])].sort()).toEqual(names)
+  })
+
+  it.each([
+    ['shed', () => shed(odd as never)],
+    ['health', () => shed({ health: odd })]
+  ])('of docs/shedding.md have what %s takes', async (name, make) => {
+    expect(optionsIn('docs/shedding.md', `option of \`${name}\``)).toEqual(await known(make))
+  })
+
+  it('of docs/shedding.md have what else Fastify takes', async () => {
+    const [common, own] = ['option of `shed`', 'option of the plugin `shed`'].map((head) =>
+      optionsIn('docs/shedding.md', head)
+    )
+    expect([...common!, ...own!].sort()).toEqual(
+      await known(async () => await Fastify().register(fastifyShed, odd).ready())
+    )
   })
 
   it.each([

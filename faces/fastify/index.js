@@ -1,1 +1,1 @@
-export { HeadgateError, ipKey, keyOf, rateLimit as default, rateLimit, rateLimitOf } from './index.cjs'
+export { HeadgateError, ipKey, keyOf, rateLimit as default, rateLimit, rateLimitOf, shed } from './index.cjs'

@@ -13,7 +13,10 @@ export const {
   RateLimitGuard,
   RateLimitModule,
   RateLimitService,
-  rateLimitOf
+  rateLimitOf,
+  Shed,
+  ShedException,
+  shed
 } = load({
   common,
   core,

@@ -49,7 +49,13 @@ const renamed: Readonly<Record<string, string>> = {
   prefix: 'nameSpace keyPrefix redisPrefix domain keyNamespace',
   deadline: 'timeout timeoutMs commandTimeout',
   denyCache: 'inMemoryBlockOnConsumed ephemeralCache blockOnConsumed',
-  maxKeys: 'cache cacheSize maxEntries maxSize maxDynamicDescriptors lruSize size keysLimit'
+  maxKeys: 'cache cacheSize maxEntries maxSize maxDynamicDescriptors lruSize size keysLimit',
+  eventLoopDelay: 'maxEventLoopDelay',
+  eventLoopUtilization: 'maxEventLoopUtilization',
+  heapUsedBytes: 'maxHeapUsedBytes',
+  rssBytes: 'maxRssBytes',
+  statusRoute: 'exposeStatusRoute',
+  onShed: 'pressureHandler customError'
 }
 
 /** What those must know who rename it. */
@@ -66,7 +72,8 @@ const notes: Readonly<Record<string, string>> = {
   store: 'Such as memoryStore(), or redisStore(client) of headgate/redis.',
   denyCache: 'It is a duration.',
   limits: 'A list of { limit, window }, decided together.',
-  countDenied: 'For a key to stay out for so long there is `block`.'
+  countDenied: 'For a key to stay out for so long there is `block`.',
+  onShed: 'It is called with (request, response, shedding), and what it returns is sent, also an error.'
 }
 
 /** What there is in place of an option that has no other name here. */
@@ -85,6 +92,7 @@ const instead: Readonly<Record<string, string>> = {
     'routes share a counter if they use one middleware, or name one of the `policies` of the plugin or module.',
   global:
     'leave `limit` and `window` out of the options of the Fastify plugin: then only routes with a `limit` have one.',
+  eventLoopUtilizationMode: 'utilization is always that of the last interval.',
   validate: 'options are always checked; warnings are those of the process, which `process.on` hears.',
   requestPropertyName: 'the decision is always `request.rateLimit`.',
   retryAfter: 'it follows from the limit, exactly; `retryAfterFormat` sets its form.',
@@ -133,7 +141,11 @@ const homes: Readonly<Record<string, string>> = {
   '`redisStore` or `remoteStore`, which make the `store`': 'deadline breaker denyCache onStateChange',
   'the Fastify plugin and its routes': 'hook',
   'the Fastify plugin, or of `RateLimitModule` of NestJS': 'policies',
-  '`headgate/nest`': 'stage scope'
+  '`headgate/nest`': 'stage scope',
+  '`shed`': 'priority priorities defaultPriority shedHighest reserve health healthPaths onShed',
+  'the `health` of `shed`':
+    'eventLoopDelay eventLoopUtilization heapUsedBytes rssBytes inFlight gauge sampleInterval healthCheck healthCheckInterval',
+  'the Fastify plugin `shed`': 'statusRoute'
 }
 
 /** The owners of each name in such lists. */

@@ -68,3 +68,5 @@ export function rateLimit<S extends Store | AsyncStore = Store>(
 
 export default rateLimit
 export * from '../http/public.js'
+export * from '../shed/public.js'
+export { type ShedMiddleware, shed } from './shed.js'

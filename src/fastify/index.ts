@@ -79,6 +79,7 @@ export const rateLimit: FastifyPluginAsync<RateLimitPluginOptions> = fp(plugin, 
 
 export default rateLimit
 export * from '../http/public.js'
+export * from '../shed/public.js'
 export type {
   FastifyRouteLimit,
   LimitHook,
@@ -90,3 +91,4 @@ export type {
   RouteLimit,
   RouteName
 } from './options.js'
+export { type FastifyRouteShed, type ShedPluginOptions, type StatusRoute, shed } from './shed.js'

@@ -8,6 +8,9 @@ import { asError, isPromiseLike } from './promise.js'
 /** Ends the gate's part of a request: the framework goes on, or to its error handler. */
 export type Next = (error?: Error) => void
 
+/** What requests are taken through: a gate of limits, or of another kind. */
+export type Entry<Req, Res> = Pick<Gate<Req, Res>, 'enter'>
+
 /** The longest that a Node timer can wait; a longer one would fire at once. */
 const longestHold = 2 ** 31 - 1
 
@@ -16,7 +19,7 @@ const longestHold = 2 ** 31 - 1
  * the request may go on, and with what the user's functions throw.
  */
 export function takeThrough<Req, Res>(
-  gate: Gate<Req, Res>,
+  gate: Entry<Req, Res>,
   host: Host<Req, Res>,
   request: Req,
   response: Res,

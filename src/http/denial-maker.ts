@@ -1,15 +1,13 @@
 import { badOption } from '../core/options.js'
-import { setHead } from './deliver.js'
 import { type Denial, type DenialKind, denialBody } from './denial.js'
+import { handOver } from './hand-over.js'
 import { type Quota, retryAfterSeconds } from './headers/index.js'
 import { type Host, isOpen } from './host.js'
 import type { GatePlan } from './options.js'
-import { answered, type Outcome, type ResponseBody } from './outcome.js'
-import { isError, isPromiseLike } from './promise.js'
+import type { Outcome, ResponseBody } from './outcome.js'
+import { isPromiseLike } from './promise.js'
 import { type DeniedFields, type QuotaFields, quotas, unstored } from './quota-fields.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
-
-const nothing: readonly string[] = []
 
 /** A denied request. */
 interface Case<Req, Res> {
@@ -63,44 +61,15 @@ export class DenialMaker<Req, Res> {
     }
   }
 
-  /** Lets `onLimited` answer. If it fails, the status that the framework's error handler finds is the earlier one. */
+  /** Lets `onLimited` answer. */
   #handOver(denied: Case<Req, Res>, head: DeniedFields): Outcome | PromiseLike<Outcome> {
     const { host, request, response, record } = denied
-    const before = host.status(response)
-    setHead(host, response, { status: this.#plan.statusCode, ...head, isFresh: true })
-    const watch = host.watchAnswer(response)
-    const hasAnswered = () => watch?.hasBegun() === true || !isOpen(host, response)
-    const failed = (error: unknown): never => {
-      watch?.stop()
-      if (!hasAnswered()) host.setStatus(response, before)
-      throw error
-    }
-    const take = (value: unknown) => {
-      watch?.stop()
-      if (hasAnswered()) return answered
-      // A chained setter, as in `(req, res) => res.status(503)`, returns the response and says nothing.
-      return this.#take(denied, value === response ? undefined : value)
-    }
-    try {
-      const value = this.#plan.onLimited!(request, response, record)
-      if (!isPromiseLike(value) || value === response) return take(value)
-      return Promise.resolve(value).then(take).catch(failed)
-    } catch (error) {
-      return failed(error)
-    }
-  }
-
-  /** Goes on with what `onLimited` returned. */
-  #take(denied: Case<Req, Res>, value: unknown): Outcome | PromiseLike<Outcome> {
-    if (value === undefined) return this.#ask(denied)
-    const { host, response, record } = denied
-    // Status and fields are as `onLimited` left them.
-    const status = host.status(response)
-    const head = { status, names: nothing, values: nothing, isFresh: false }
-    const body: ResponseBody = isError(value)
-      ? { kind: 'error', error: withStatus(value, status) }
-      : { kind: 'value', value }
-    return { kind: 'denied', response: { ...head, body }, rateLimit: record }
+    return handOver(host, response, {
+      head: { status: this.#plan.statusCode, ...head },
+      call: () => this.#plan.onLimited!(request, response, record),
+      otherwise: () => this.#ask(denied),
+      rateLimit: record
+    })
   }
 
   /** The built-in answer with what `message` says, on a response that has the fields of the quota already. */
@@ -156,17 +125,4 @@ function bodyOf<Req>(
 /** True for a tier that denies until nobody knows when. */
 function isUnsure({ allowed, retryAfterMs }: Quota): boolean {
   return !allowed && Number.isNaN(retryAfterMs)
-}
-
-/** The error with the status of the denial, as `createError(429, error)` of http-errors has it; its own comes first. */
-function withStatus(error: Error, status: number): Error {
-  const known = error as { readonly status?: unknown; readonly statusCode?: unknown }
-  if (isErrorStatus(known.statusCode) || isErrorStatus(known.status)) return error
-  const own = { status, statusCode: status, expose: status < 500 }
-  const target = Object.isExtensible(error) ? error : new Error(error.message, { cause: error })
-  return Object.assign(target, own)
-}
-
-function isErrorStatus(status: unknown): boolean {
-  return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
 }

@@ -77,7 +77,8 @@ export class ContextGate {
 /** Errors of Nest are JSON over Express too. */
 const overExpress = { ...expressHost, denialForm: 'json' } as unknown as Host<object, object>
 
-function requestHost(response: object): Host<object, object> {
+/** The host of a response of HTTP, on which errors are JSON. */
+export function requestHost(response: object): Host<object, object> {
   const host = hostOf(response)
   return host.denialForm === 'json' ? host : overExpress
 }
@@ -104,7 +105,12 @@ function pass<Req extends object, Res extends object>(
 }
 
 /** The head of the response is set before it is thrown, and the filter sends the body if no other answers. */
-function refuseRequest(refused: Denied, host: Host<object, object>, response: object): Promise<never> {
+export function refuseRequest(
+  refused: Denied,
+  host: Host<object, object>,
+  response: object,
+  Exception: typeof RateLimitException = RateLimitException
+): Promise<never> {
   const denied = withErrorBody(refused)
   const denial = denied.response
   if (!isOpen(host, response)) {
@@ -112,7 +118,7 @@ function refuseRequest(refused: Denied, host: Host<object, object>, response: ob
     return forever()
   }
   setHead(host, response, denial)
-  throw new RateLimitException(
+  throw new Exception(
     denied,
     () => {
       if (isOpen(host, response)) sendBody(host, response, denial)
@@ -132,7 +138,7 @@ function refuseCall(denied: Denied, host: Host<object, object>, response: object
 }
 
 /** For what has been answered: were it to end, users' filters would answer it again. */
-function forever(): Promise<never> {
+export function forever(): Promise<never> {
   return new Promise(() => {})
 }
 

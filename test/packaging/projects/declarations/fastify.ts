@@ -1,5 +1,5 @@
 import { fastify } from 'fastify'
-import rateLimit, { keyOf } from 'headgate/fastify'
+import rateLimit, { keyOf, shed } from 'headgate/fastify'
 
 export const app = fastify()
 export const plugin = rateLimit
@@ -9,3 +9,6 @@ export const { limiter } = hook
 export const decision = limiter.peek({ ip: '::1' })
 export const key = keyOf('ip', '::1')
 export const route = { limit: { limit: 5, window: '1m' } }
+app.register(shed, { concurrency: 5, statusRoute: { url: '/alive' } })
+export const shedder = shed
+export const { pressure } = app
