@@ -369,6 +369,7 @@ describe('without Express', () => {
       setHeader: () => {},
       removeHeader: () => {},
       end: () => {},
+      on: () => {},
       once: () => {}
     }
     return [request as unknown as IncomingMessage, response as unknown as ServerResponse] as const
