@@ -38,6 +38,23 @@ describe('the examples of the README', { timeout }, () => {
     ])
   })
 
+  it('sheds, and limits what is in flight', () => {
+    const check = `
+      const held = []
+      app.get('/report', (_request, reply) => void held.push(reply))
+      const url = await app.listen({ port: 0, host: '127.0.0.1' })
+      const asked = Array.from({ length: 14 }, () => fetch(url + '/report').then(({ status }) => status))
+      const full = await Promise.race(asked)
+      for (let served = 0; served < 13; served += held.splice(0).map((reply) => reply.send('ok')).length)
+        await new Promise((resolve) => setImmediate(resolve))
+      const statuses = await Promise.all(asked)
+      const paid = await fetch(url + '/pay', { method: 'POST' })
+      console.log(JSON.stringify([full, statuses.filter((one) => one === 200).length, paid.status]))
+      app.server.closeAllConnections()
+      await app.close()`
+    expect(run('overload', check)).toEqual([429, 13, 200])
+  })
+
   it.each(['express', 'fastify'])('limits in NestJS over %s', (platform) => {
     const requests = [
       "get('/reports')",
