@@ -240,7 +240,7 @@ describe('what is made in time', () => {
         const response = {
           setHeader() {},
           getHeader() {},
-          once() {},
+          on() {},
           headersSent: false,
           writableEnded: false
         }

@@ -32,7 +32,7 @@ describe('copies of the package, and several shedders, in one process', () => {
     }
     const { prototype } = Reports
     Shed.skip()(prototype, 'never', Object.getOwnPropertyDescriptor(prototype, 'never')!)
-    const response = { setHeader() {}, once() {}, closed: false, destroyed: false }
+    const response = { setHeader() {}, on() {}, closed: false, destroyed: false }
     const context = {
       getType: () => 'http',
       getHandler: () => prototype.never,
@@ -48,7 +48,7 @@ describe('copies of the package, and several shedders, in one process', () => {
     const [one, other] = [express({ concurrency: 1 }), express({ concurrency: 1 })]
     const meet = (middleware: typeof one, request: object) => {
       let passed = false
-      const response = { once() {}, closed: false, destroyed: false }
+      const response = { on() {}, closed: false, destroyed: false }
       middleware(request as never, response as never, () => {
         passed = true
       })
