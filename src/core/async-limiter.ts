@@ -8,6 +8,7 @@ import type { Duration } from './duration.js'
 import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
 import { blockDuration } from './limiter.js'
 import type { Permit } from './permit.js'
+import { countsInFlight } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import { heard, isPromiseLike } from './promise.js'
 import { PolicyVariants } from './variants.js'
@@ -89,7 +90,7 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     this.#buckets = buckets
     this.#take = { kind: 'take', countDenied: terms.countDenied, blockMs: terms.blockMs }
     this.#variants = new PolicyVariants(policies)
-    this.admission = buckets.release === undefined ? null : this.#admission()
+    this.admission = policies.some(countsInFlight) ? this.#admission() : null
   }
 
   async consume(key: Key, cost = 1): Promise<Decision> {

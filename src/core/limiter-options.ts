@@ -4,6 +4,7 @@ import { type Clock, monotonicClock } from './clock.js'
 import { type Duration, durationMs } from './duration.js'
 import { PolicyLimiter } from './limiter.js'
 import { badOption, type ReadBy, type TableOf } from './options.js'
+import { countsInFlight } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import { flag } from './readers.js'
 import type { Owner, Store } from './store.js'
@@ -63,12 +64,30 @@ export function openLimiter({ store, now, block: blockMs, settings, ...opening }
       )
     if (now !== undefined)
       throw badOption('now', now, "the store has a clock of its own, the server's; leave it out")
-    return new AsyncPolicyLimiter(asked.policies, store.openAsync({ ...asked, settings }), asked)
+    const buckets = store.openAsync({ ...asked, settings })
+    checkRelease(store, buckets, asked.policies)
+    return new AsyncPolicyLimiter(asked.policies, buckets, asked)
   }
   if (typeof (store as Store | null)?.open !== 'function')
     throw badOption('store', store, 'give a store such as memoryStore()')
   const clock = clockOf(now)
-  return new PolicyLimiter({ ...asked, buckets: (store as Store).open(asked), now: clock })
+  const buckets = (store as Store).open(asked)
+  checkRelease(store, buckets, asked.policies)
+  return new PolicyLimiter({ ...asked, buckets, now: clock })
+}
+
+/** Refuses to count in flight what a store of the user's could never take back. */
+function checkRelease(
+  store: unknown,
+  buckets: { readonly release?: unknown },
+  policies: readonly Policy[]
+): void {
+  if (policies.some(countsInFlight) && buckets.release === undefined)
+    throw badOption(
+      'store',
+      store,
+      'it cannot count what is in flight (`concurrency`): its buckets have no `release`'
+    )
 }
 
 /** True for a store outside the process. */

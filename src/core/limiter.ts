@@ -8,6 +8,7 @@ import { type Duration, durationMs } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { checkCost, checkInstant, type Key, keyText } from './key-and-cost.js'
 import type { Permit } from './permit.js'
+import { countsInFlight } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import type { Buckets } from './store.js'
 import { PolicyVariants } from './variants.js'
@@ -100,7 +101,7 @@ export class PolicyLimiter implements Limiter {
     this.#buckets = buckets
     this.#take = { kind: 'take', countDenied, blockMs }
     this.#variants = new PolicyVariants(policies)
-    this.admission = buckets.release === undefined ? null : this.#admission()
+    this.admission = policies.some(countsInFlight) ? this.#admission() : null
   }
 
   consume(key: Key, cost = 1): Decision {
