@@ -122,6 +122,10 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     this.admission!.release({ key, cost }, permit, monotonicClock() - since)
   }
 
+  isPermitLost(permit: number): boolean {
+    return this.#buckets.isPermitLost?.(permit) === true
+  }
+
   async peek(key: Key): Promise<Decision> {
     return decisionOf(await this.look(key, this.policies), false)
   }

@@ -15,6 +15,11 @@ declare global {
  * denial there is nothing to give back.
  */
 export interface Permit extends Decision {
+  /**
+   * True once the store has said that it had forgotten the permits while they were held, as this process was stopped or cut
+   * off for longer than `leaseMs`: others may hold them too. Only a store outside the process says so.
+   */
+  readonly isLost: boolean
   /** Gives the permits back. A second time, and for a denial, it does nothing. */
   release(): void
   [Symbol.dispose](): void
@@ -30,7 +35,12 @@ export interface Holder {
    * @param since when they were taken, on that clock
    */
   giveBackPermit(key: string, permit: number, cost: number, since: number): void
+  /** True for permits that are held and that the store had forgotten; left out where it forgets none. */
+  isPermitLost?(permit: number): boolean
 }
+
+/** Stands for the holder of permits that were lost, once they are released. */
+const lost: Holder = { instantOf: () => 0, giveBackPermit: () => {}, isPermitLost: () => true }
 
 /** What a verdict comes to that may have taken permits. Of a single policy nothing else is made than this (bench/decision.js). */
 export class OwnPermit implements Permit {
@@ -85,9 +95,13 @@ export class OwnPermit implements Permit {
     return isEstimated(this)
   }
 
+  get isLost(): boolean {
+    return this.#holder?.isPermitLost?.(this.#permit) === true
+  }
+
   release(): void {
     const holder = this.#holder
-    this.#holder = null
+    this.#holder = this.isLost ? lost : null
     holder?.giveBackPermit(this.#key, this.#permit, this.#cost, this.#since)
   }
 

@@ -79,7 +79,7 @@ export class KeyState {
     const { kind, cost } = operation
     const bucket = this.#bucket
     const wanted = kind === 'lease' ? operation.wanted : cost
-    bucket.decide(this.#actions[kind], cost, this.#blockedMs, null, wanted)
+    bucket.decide(this.#actions[kind === 'acquire' ? 'take' : kind], cost, this.#blockedMs, null, wanted)
     if (bucket.hasCharged) this.#isChanged = true
     if (kind === 'lease' && bucket.verdict.charged > cost) this.#noteLease()
     if (bucket.penaltyMs > 0) {

@@ -14,6 +14,17 @@ export type Decided =
       readonly cost: number
       readonly wanted: number
     }
+  | {
+      /**
+       * Take `cost` permits where the policies count what is in flight, and charge the windows beside them: all or nothing.
+       * The permits are known by the text `permit`, and are out for `leaseMs` on the backend's clock, unless they are renewed
+       * or released before.
+       */
+      readonly kind: 'acquire'
+      readonly cost: number
+      readonly permit: string
+      readonly leaseMs: number
+    }
 
 /** Something that changes a key and has no answer. */
 export type Changed =
@@ -30,7 +41,13 @@ export type Changed =
       readonly chargedAt: number
     }
   | {
-      /** Forget the key, its block included. */
+      /** Give back permits, if they are still out. */
+      readonly kind: 'release'
+      readonly cost: number
+      readonly permit: string
+    }
+  | {
+      /** Forget the key, its block included; but permits that are out stay out. */
       readonly kind: 'reset'
     }
   | {
@@ -60,5 +77,15 @@ export type Operation = Decided | Changed | Repay
 /** True for operations that are answered by a verdict. */
 export function isDecided(operation: Operation): operation is Decided | Repay {
   const { kind } = operation
-  return kind === 'take' || kind === 'peek' || kind === 'charge' || kind === 'lease' || kind === 'repay'
+  switch (kind) {
+    case 'take':
+    case 'acquire':
+    case 'peek':
+    case 'charge':
+    case 'lease':
+    case 'repay':
+      return true
+    default:
+      return false
+  }
 }

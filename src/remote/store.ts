@@ -1,6 +1,7 @@
 import type { AsyncBuckets, AsyncBucketsOptions, AsyncStore } from '../core/async-store.js'
 import { type Identity, Names } from '../core/names.js'
 import { badOption } from '../core/options.js'
+import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
 import type { Backend } from './backend.js'
 import { Batches } from './batches.js'
@@ -25,6 +26,11 @@ import { LateRefunds } from './outage/late-refunds.js'
 import { LocalCounting } from './outage/local-counting.js'
 import { Recovery } from './outage/recovery.js'
 import { Repayment } from './outage/repayment.js'
+import { HeldPermits } from './permits/held-permits.js'
+import { LimiterPermits } from './permits/limiter-permits.js'
+import { LocalPermitCounting } from './permits/local-permit-counting.js'
+import { PermitTier } from './permits/permit-tier.js'
+import { renewed } from './permits/renewal.js'
 import { StateExecutor } from './state-executor.js'
 import { Deadline, type DeadlineSettings } from './time/deadline.js'
 
@@ -69,6 +75,8 @@ const nobody = { succeed() {}, fail() {} }
 interface Executors {
   readonly executor: Executor
   readonly quiet: Executor
+  /** True where the backend runs operations itself. */
+  readonly isOperating: boolean
 }
 
 class BackendStore implements RemoteStore {
@@ -81,12 +89,14 @@ class BackendStore implements RemoteStore {
   readonly #quietDeadline: Deadline
   readonly #quietBatches: Batches
   readonly #repayment: Repayment
+  readonly #held: HeldPermits
   readonly #opened: RemoteBuckets[] = []
 
   constructor(backend: Backend, settings: RemoteSettings) {
     const { name } = backend
     const { deadlineMs, breaker, onStateChange } = settings
     this.#repayment = new Repayment(this.#opened)
+    this.#held = new HeldPermits(settings.leaseMs)
     this.#backend = backend
     this.#settings = settings
     this.#names = new Names({ where: `in ${name} ` })
@@ -94,7 +104,10 @@ class BackendStore implements RemoteStore {
       breaker,
       onChange: (error) =>
         onStateChange(error === undefined ? { isAvailable: true } : { isAvailable: false, error }),
-      onRecovery: () => this.#repayment.begin()
+      onRecovery: () => {
+        this.#repayment.begin()
+        this.#held.hurry()
+      }
     })
     const calls: DeadlineSettings = {
       name,
@@ -122,6 +135,7 @@ class BackendStore implements RemoteStore {
   async close(): Promise<void> {
     await Promise.all(this.#opened.map((buckets) => buckets.close()))
     this.#repayment.end()
+    this.#held.end()
     this.#backend.close?.()
   }
 
@@ -139,14 +153,16 @@ class BackendStore implements RemoteStore {
         `it is a part of what is counted here under \`onStoreError: 'local'\`, and that is '${onStoreError}'; leave it out`
       )
     const locate = (key: string) => this.#nodes.locate(key)
-    const { executor, quiet } = this.#executorsFor(name, options)
+    const executors = this.#executorsFor(name, options)
+    const { executor } = executors
+    const permits = this.#permitsFor(name, policies, executors)
     const [blocks, lateRefunds] = [new KnownBlocks(), new LateRefunds()]
-    const localCounting = new LocalCounting({
-      ...{ policies, onStoreError, blocks },
-      share: share ?? this.#settings.share
-    })
+    const counting = { policies, onStoreError, blocks, share: share ?? this.#settings.share }
+    const localCounting =
+      permits === null ? new LocalCounting(counting) : new LocalPermitCounting(counting, permits)
+    const quiet = permits === null ? executors.quiet : permits.tier.executor(executors.quiet)
     const buckets: RemoteBuckets = new RemoteBuckets({
-      ...{ policies, locate, executor, localCounting, blocks, lateRefunds },
+      ...{ policies, locate, executor, localCounting, blocks, lateRefunds, permits },
       name: this.#backend.name,
       recovery: new Recovery({ policies, locate, executor: quiet, localCounting, blocks, lateRefunds }),
       denyCache: this.#denyCacheFor(options),
@@ -177,10 +193,36 @@ class BackendStore implements RemoteStore {
     if (!('rulesFor' in opened))
       return {
         executor: new StateExecutor(this.#deadline, opened, terms),
-        quiet: new StateExecutor(this.#quietDeadline, opened, terms)
+        quiet: new StateExecutor(this.#quietDeadline, opened, terms),
+        isOperating: false
       }
     const executor = new OperationExecutor(this.#batches, this.#deadline, opened, policies)
-    return { executor, quiet: executor.through(this.#quietBatches, this.#quietDeadline) }
+    const quiet = executor.through(this.#quietBatches, this.#quietDeadline)
+    return { executor, quiet, isOperating: true }
+  }
+
+  /** What counts in flight; null where no policy asks for it. */
+  #permitsFor(
+    name: string,
+    policies: readonly Policy[],
+    { executor, isOperating }: Executors
+  ): LimiterPermits | null {
+    const tier = PermitTier.of(policies)
+    if (tier === null) return null
+    const [backend, held] = [this.#backend, this.#held]
+    const [deadline, quietDeadline] = [this.#deadline, this.#quietDeadline]
+    if (!isOperating || backend.renew === undefined)
+      throw badOption(
+        'concurrency',
+        tier.permitOf(policies).limit,
+        `${backend.name} cannot count it here: its backend must run operations itself (a strategy of yours needs \`lua\` for that), and have \`renew\``
+      )
+    return new LimiterPermits({
+      ...{ name, tier, held, policies, executor, isByKey: false },
+      locate: (key) => this.#nodes.locate(key),
+      renew: (location, holdings) =>
+        renewed({ backend, leaseMs: held.leaseMs, deadline, quietDeadline }, location, holdings)
+    })
   }
 
   /** Denials that are to be charged must reach the store. */
