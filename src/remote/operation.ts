@@ -1,3 +1,5 @@
+import type { Holding } from './permits/held-permits.js'
+
 /** What a backend is asked to do with one key: something that is decided and answered by a verdict. */
 export type Decided =
   | {
@@ -69,6 +71,14 @@ export interface Repay {
   readonly mark: string
   /** For how long the mark must be remembered, as a retry may come, ms. */
   readonly markMs: number
+}
+
+/** Renew the leases of permits on a key whose state core decides on. */
+export interface Renewal extends Pick<Holding, 'held' | 'released'> {
+  readonly kind: 'renew'
+  readonly leaseMs: number
+  /** Is told of each that is held whether it was gone; the last telling counts. */
+  readonly areGone: boolean[]
 }
 
 /** What is asked of a remote store about one key. */

@@ -26,11 +26,11 @@ import { LateRefunds } from './outage/late-refunds.js'
 import { LocalCounting } from './outage/local-counting.js'
 import { Recovery } from './outage/recovery.js'
 import { Repayment } from './outage/repayment.js'
-import { HeldPermits } from './permits/held-permits.js'
+import { HeldPermits, type PermitOwner } from './permits/held-permits.js'
 import { LimiterPermits } from './permits/limiter-permits.js'
 import { LocalPermitCounting } from './permits/local-permit-counting.js'
 import { PermitTier } from './permits/permit-tier.js'
-import { renewed } from './permits/renewal.js'
+import { renewalByKey, renewalByShard } from './permits/renewal.js'
 import { StateExecutor } from './state-executor.js'
 import { Deadline, type DeadlineSettings } from './time/deadline.js'
 
@@ -75,8 +75,10 @@ const nobody = { succeed() {}, fail() {} }
 interface Executors {
   readonly executor: Executor
   readonly quiet: Executor
-  /** True where the backend runs operations itself. */
-  readonly isOperating: boolean
+  /** What renews permits; null where the backend cannot. */
+  readonly renew: PermitOwner['renew'] | null
+  /** True where it renews each key by itself. */
+  readonly isByKey: boolean
 }
 
 class BackendStore implements RemoteStore {
@@ -190,39 +192,38 @@ class BackendStore implements RemoteStore {
     const terms = { name, policies, countDenied, blockMs }
     const opened = this.#backend.open(terms)
     checkForm(opened)
-    if (!('rulesFor' in opened))
-      return {
-        executor: new StateExecutor(this.#deadline, opened, terms),
-        quiet: new StateExecutor(this.#quietDeadline, opened, terms),
-        isOperating: false
-      }
+    const [backend, { leaseMs }] = [this.#backend, this.#held]
+    const [heard, quietly] = [this.#deadline, this.#quietDeadline]
+    if (!('rulesFor' in opened)) {
+      const executor = new StateExecutor(heard, opened, terms)
+      const quiet = new StateExecutor(quietly, opened, terms)
+      const renew = renewalByKey(backend, leaseMs, { heard: executor, quiet }, policies)
+      return { executor, quiet, renew, isByKey: true }
+    }
     const executor = new OperationExecutor(this.#batches, this.#deadline, opened, policies)
     const quiet = executor.through(this.#quietBatches, this.#quietDeadline)
-    return { executor, quiet, isOperating: true }
+    const renew =
+      backend.renew === undefined ? null : renewalByShard(backend, leaseMs, { heard, quiet: quietly })
+    return { executor, quiet, renew, isByKey: false }
   }
 
   /** What counts in flight; null where no policy asks for it. */
   #permitsFor(
     name: string,
     policies: readonly Policy[],
-    { executor, isOperating }: Executors
+    { executor, renew, isByKey }: Executors
   ): LimiterPermits | null {
     const tier = PermitTier.of(policies)
     if (tier === null) return null
-    const [backend, held] = [this.#backend, this.#held]
-    const [deadline, quietDeadline] = [this.#deadline, this.#quietDeadline]
-    if (!isOperating || backend.renew === undefined)
+    const held = this.#held
+    if (renew === null)
       throw badOption(
         'concurrency',
         tier.permitOf(policies).limit,
-        `${backend.name} cannot count it here: its backend must run operations itself (a strategy of yours needs \`lua\` for that), and have \`renew\``
+        `${this.#backend.name} cannot count what is in flight: its backend has no \`renew\``
       )
-    return new LimiterPermits({
-      ...{ name, tier, held, policies, executor, isByKey: false },
-      locate: (key) => this.#nodes.locate(key),
-      renew: (location, holdings) =>
-        renewed({ backend, leaseMs: held.leaseMs, deadline, quietDeadline }, location, holdings)
-    })
+    const locate = (key: string) => this.#nodes.locate(key)
+    return new LimiterPermits({ name, tier, held, policies, locate, executor, isByKey, renew })
   }
 
   /** Denials that are to be charged must reach the store. */
