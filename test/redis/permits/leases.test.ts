@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { twoSpeedRules } from '../../support/two-speed.js'
 import { processes } from '../support/processes.js'
 import { ask } from '../support/servers.js'
 import { freshPrefix, servers } from '../support/stores.js'
@@ -139,5 +140,25 @@ describe.skipIf(servers === null)('permits are leases', () => {
     const ttl = (await ask(servers!.single, 'PTTL', key!)) as number
     expect(ttl).toBeGreaterThan(leaseMs)
     expect(ttl).toBeLessThanOrEqual(7_200_000)
+  })
+
+  it('beside a strategy without Lua, by compare and swap', async () => {
+    const prefix = freshPrefix()
+    const limits = [
+      { name: 'own', limit: 10, window: '1h', strategy: twoSpeedRules },
+      { name: 'jobs', concurrency: 2 }
+    ]
+    const make = () => open(now, { limits, name: undefined }, prefix, { leaseMs })
+    const [one, other] = [make(), make()]
+    const permit = await one.limiter.acquire('a', 2)
+    expect(permit.allowed).toBe(true)
+    expect((await other.limiter.acquire('a')).allowed).toBe(false)
+    clock.ms += leaseMs / 2
+    const calls = one.calls.length
+    await until('it is renewed', () => one.calls.length > calls + 1)
+    clock.ms += leaseMs / 2
+    expect((await other.limiter.acquire('a')).allowed).toBe(false)
+    permit.release()
+    await until('it is free', async () => (await other.limiter.acquire('a')).allowed)
   })
 })
