@@ -1,4 +1,4 @@
--- luacheck: read globals begin reply size replied now huge buckets held lifeAt load save pages max
+-- luacheck: read globals begin reply size replied now buckets held lifeAt load save pages
 -- luacheck: read globals read readTime blockedMsOf keep change pay reset note notes saveNote
 -- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs addPermits removePermits
 --[[
