@@ -1,5 +1,5 @@
 import type { Backend, Call, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
-import type { Holding } from '../remote/permits/held-permits.js'
+import type { Holding } from '../remote/permits/holdings.js'
 import { PermitTier } from '../remote/permits/permit-tier.js'
 import { clearKeys } from './clearing.js'
 import { connectionOf, type RedisClient } from './clients/client.js'

@@ -2,7 +2,7 @@ import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Operation } from './operation.js'
-import type { Holding } from './permits/held-permits.js'
+import type { Holding } from './permits/holdings.js'
 
 /**
  * What a remote store needs of a database. `remoteStore` adds everything else: the deadline, the breaker,

@@ -6,7 +6,7 @@ import { Out, outSize, type Verdict } from '../core/verdict.js'
 import type { Answer, Backend, Locking, Operating, Request, Rules, Swapped, Swapping } from './backend.js'
 import { Breach } from './failure.js'
 import { isDecided } from './operation.js'
-import type { Holding } from './permits/held-permits.js'
+import type { Holding } from './permits/holdings.js'
 
 /** @throws HeadgateError that names what a backend lacks */
 export function checkBackend(backend: Backend): void {

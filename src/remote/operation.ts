@@ -1,4 +1,4 @@
-import type { Holding } from './permits/held-permits.js'
+import type { Holding } from './permits/holdings.js'
 
 /** What a backend is asked to do with one key: something that is decided and answered by a verdict. */
 export type Decided =

@@ -9,7 +9,7 @@ import { Asked, KeyQueue, type Round } from './key-queue.js'
 import { KeyState, type Outcome } from './key-state.js'
 import type { Node } from './nodes.js'
 import type { Operation, Renewal } from './operation.js'
-import type { Holding } from './permits/held-permits.js'
+import type { Holding } from './permits/holdings.js'
 import type { Deadline } from './time/deadline.js'
 
 /** How often a key that others change meanwhile is read again. */

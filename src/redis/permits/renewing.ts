@@ -1,5 +1,5 @@
 import type { Call } from '../../remote/backend.js'
-import type { Holding } from '../../remote/permits/held-permits.js'
+import type { Holding } from '../../remote/permits/holdings.js'
 import { keyOf } from '../keys.js'
 import type { Link } from '../link.js'
 import permitSets from '../lua/permit-sets.lua'

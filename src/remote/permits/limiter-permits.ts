@@ -3,7 +3,9 @@ import type { Verdict } from '../../core/verdict.js'
 import { Permits } from '../../memory/permits.js'
 import type { Executor, Location } from '../executor.js'
 import type { Decided } from '../operation.js'
-import type { HeldPermits, Holding, PermitOwner } from './held-permits.js'
+import type { HeldPermits } from './held-permits.js'
+import type { Holding, PermitOwner } from './holdings.js'
+import { idOf, nextNumber, numberOf } from './permit-ids.js'
 import type { PermitTier } from './permit-tier.js'
 
 /** What is asked of the store for permits. */
@@ -53,14 +55,14 @@ export class LimiterPermits implements PermitOwner {
   /** Asks for permits, under a number that nobody else has. */
   ask(cost: number): Acquire {
     const { held } = this.#parts
-    return { kind: 'acquire', cost, permit: held.idOf(held.next()), leaseMs: held.leaseMs }
+    return { kind: 'acquire', cost, permit: idOf(nextNumber()), leaseMs: held.leaseMs }
   }
 
   /** Takes what the store has answered. */
   hear({ permit, cost }: Acquire, key: string, verdict: Verdict): Verdict {
     if (!verdict.isAllowed) return verdict
     const { held } = this.#parts
-    const number = held.numberOf(permit)
+    const number = numberOf(permit)
     held.add(number, this, key, cost, true)
     this.counts.take(key, cost, Number.POSITIVE_INFINITY)
     return { ...verdict, permit: number }
@@ -69,13 +71,13 @@ export class LimiterPermits implements PermitOwner {
   /** Gives back what the store may have taken, as nobody knows its answer. */
   loseAnswer({ permit, cost }: Acquire, key: string): void {
     const { held } = this.#parts
-    held.addReleased(held.numberOf(permit), this, key, cost)
+    held.addReleased(numberOf(permit), this, key, cost)
   }
 
   /** Takes permits here, while the store fails; they are counted already. */
   takeHere(key: string, cost: number): number {
     const { held } = this.#parts
-    const number = held.next()
+    const number = nextNumber()
     held.add(number, this, key, cost, false)
     return number
   }
@@ -95,7 +97,7 @@ export class LimiterPermits implements PermitOwner {
       if (!isAsked) tellLater()
       else
         executor
-          .execute(key, location, { kind: 'release', cost, permit: held.idOf(number) }, policies)
+          .execute(key, location, { kind: 'release', cost, permit: idOf(number) }, policies)
           .then(undefined, tellLater)
     } catch {
       tellLater()

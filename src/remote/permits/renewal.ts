@@ -5,7 +5,7 @@ import { checkedRenewal, promised } from '../contract.js'
 import type { Node } from '../nodes.js'
 import type { StateExecutor } from '../state-executor.js'
 import type { Deadline } from '../time/deadline.js'
-import type { PermitOwner } from './held-permits.js'
+import type { PermitOwner } from './holdings.js'
 
 /** Two ways to ask a store. */
 export interface Ways<T> {

@@ -74,7 +74,13 @@ async function hammer(
 
 const named = (name: string) => clients.find((client) => client.name === name)!
 const policy = { name: 'jobs', concurrency, queue: 4, maxWait: '50ms' } as const
-const settings = { leaseMs, deadline: '10s', onStoreError: 'deny', onStateChange: () => {} } as const
+const settings = {
+  leaseMs,
+  deadline: '10s',
+  onStoreError: 'deny',
+  onStateChange: () => {},
+  breaker: { cooldown: 20 }
+} as const
 
 describe.skipIf(servers === null)('permits that are hammered', () => {
   const limitersOn = async (
@@ -129,7 +135,7 @@ describe.skipIf(servers === null)('permits that are hammered', () => {
       faults()
     ])
     expect(proxy.swallowed.cut).toBeGreaterThan(5)
-    expect(observer.served).toBeGreaterThan(5)
+    expect(observer.served).toBeGreaterThan(0)
     expect(observer.most).toBeLessThanOrEqual(concurrency)
     const begun = performance.now()
     await until('all are free', async () => (await limiters[0]!.peek('key')).remaining === concurrency)

@@ -96,7 +96,7 @@ describe.skipIf(servers === null)('processes with permits', () => {
     expect((await limiter.peek('key')).remaining).toBe(0)
     taken.release()
     const ended = once(holder, 'exit')
-    holder.send('release')
+    holder.send('stop')
     await until('all is free', async () => (await limiter.peek('key')).remaining === concurrency)
     expect(await ended).toEqual([0, null])
   }, 30_000)

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import { createLimiter } from '../../../src/index.js'
 import { redisStore } from '../../../src/redis/index.js'
@@ -22,13 +21,25 @@ local sum = 0
 for _, count in ipairs(redis.call('HVALS', KEYS[1])) do sum = sum + count end
 if sum > tonumber(redis.call('GET', KEYS[2]) or 0) then redis.call('SET', KEYS[2], sum) end`
 
-const [work] = (await once(process, 'message')) as [PermitWork]
+let isStopping = false
+let stop = () => {}
+const stopped = new Promise<void>((resolve) => {
+  stop = resolve
+})
+const work = await new Promise<PermitWork>((begin) => {
+  // What comes next may come in the same turn.
+  process.on('message', (message) => {
+    if (message !== 'stop') return begin(message as PermitWork)
+    isStopping = true
+    stop()
+  })
+})
 const { port, prefix, concurrency, leaseMs } = work
 const client = new Redis({ port, host: '127.0.0.1' })
 const store = redisStore(client, { prefix, leaseMs, deadline: '5s', onStoreError: 'deny' })
 const limiter = createLimiter({ name: 'jobs', concurrency, store })
 const turn = () => new Promise((go) => setImmediate(go))
-let [isStopping, admitted, lost] = [false, 0, 0]
+let [admitted, lost] = [0, 0]
 
 async function perform(): Promise<void> {
   const cost = 1 + Math.floor(Math.random() * 3)
@@ -52,12 +63,9 @@ if (work.kind === 'hold') {
   process.send!({ isHeld: permit.allowed })
   while (!permit.isLost) await turn()
   process.send!({ isLost: true })
-  await once(process, 'message')
+  await stopped
   permit.release()
 } else {
-  process.once('message', () => {
-    isStopping = true
-  })
   await Promise.all(Array.from({ length: 5 }, workOn))
   process.send!({ admitted, lost })
 }
