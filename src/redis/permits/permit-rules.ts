@@ -1,3 +1,5 @@
+import { HeadgateError } from '../../core/errors.js'
+import { badOption } from '../../core/options.js'
 import type { Policy } from '../../core/policy.js'
 import type { LimiterTerms, Operating, Runner } from '../../remote/backend.js'
 import type { PermitTier } from '../../remote/permits/permit-tier.js'
@@ -9,6 +11,11 @@ import { StrategyNames } from '../scripts/strategy-names.js'
 
 /** What follows the name of a limiter in the key of its permits. No digest of a name is as long as this. */
 export const permitsSuffix = ':permits'
+
+/** The most permits of a key: to take or release so many at once holds Redis for some 20 ms. */
+const mostPermits = 2 ** 15
+
+const tooMany = `each permit is an entry of its own in Redis, and more than ${mostPermits} at once would hold it for long: count in larger units, so that a request costs fewer`
 
 /** Rules of limiters that count what is in flight: those of the windows beside it, and what it is told apart by. */
 export interface PermitRules extends RedisRules {
@@ -28,6 +35,8 @@ export class PermitOperating implements Operating {
     this.#tier = tier
     this.#time = time
     this.#runnerOf = runnerOf
+    const { limit } = tier.permitOf(terms.policies)
+    if (limit > mostPermits) throw badOption('concurrency', limit, tooMany)
     this.#layout = layoutOf({ ...terms, policies: this.#windowsOf(terms.policies) })
   }
 
@@ -35,6 +44,12 @@ export class PermitOperating implements Operating {
     const windows = this.#windowsOf(policies)
     const low = lowest && this.#windowsOf(lowest)
     checkLimits(windows)
+    const { name, limit } = this.#tier.permitOf(policies)
+    if (limit > mostPermits && limit < Number.POSITIVE_INFINITY)
+      throw new HeadgateError(
+        'HEADGATE_BAD_LIMIT',
+        `The concurrency function of policy '${name}' returned ${limit}: ${tooMany}.`
+      )
     const parts = { terms: this.#terms, layout: this.#layout, policies: windows, lowest: low }
     const names = new StrategyNames([...windows, ...(low ?? [])])
     return {

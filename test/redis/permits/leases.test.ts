@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createLimiter } from '../../../src/index.js'
+import { redisStore } from '../../../src/redis/index.js'
+import { naming } from '../../support/errors.js'
 import { twoSpeedRules } from '../../support/two-speed.js'
+import { clients } from '../support/clients.js'
 import { processes } from '../support/processes.js'
-import { ask } from '../support/servers.js'
+import { ask, startSingle } from '../support/servers.js'
 import { freshPrefix, servers } from '../support/stores.js'
 import { until } from '../support/until.js'
 
@@ -103,6 +107,31 @@ describe.skipIf(servers === null)('permits are leases', () => {
     expect((await other.limiter.acquire('a')).allowed).toBe(true)
   })
 
+  it('that a server which was killed and has lost all is told of anew', async () => {
+    vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const server = await startSingle()
+    const client = await clients.find(({ name }) => name === 'ioredis 6')!.connectSingle(server.port)
+    try {
+      const make = () => {
+        const store = redisStore(client.client as never, {
+          ...{ leaseMs, deadline: '5s', breaker: { cooldown: 20 }, onStateChange: () => {} }
+        })
+        return createLimiter({ ...policy, store })
+      }
+      const [one, other] = [make(), make()]
+      const permit = await one.acquire('a')
+      await server.kill9()
+      await server.restart()
+      await until('it is counted again', async () => (await other.peek('a')).remaining === 1)
+      expect((await other.peek('a')).source).toBe('store')
+      permit.release()
+      await until('it is free', async () => (await other.peek('a')).remaining === 2)
+    } finally {
+      await client.close()
+      await server.kill9()
+    }
+  })
+
   it('taken and released by one call each', async () => {
     const { one } = two()
     const permit = await one.limiter.acquire('a')
@@ -131,6 +160,18 @@ describe.skipIf(servers === null)('permits are leases', () => {
     permit.release()
     expect((await limiter.peek('a')).remaining).toBe(5000)
     expect(await setOf(prefix)).toEqual([])
+  })
+
+  it('of which a key has no more than Redis adds or removes in a moment', async () => {
+    const prefix = freshPrefix()
+    const large = () => open(now, { name: 'jobs', concurrency: 32_769 }, prefix)
+    expect(large).toThrow(naming('HEADGATE_BAD_OPTION', '`concurrency` is 32769', 'larger units'))
+    const { limiter } = open(now, { name: 'jobs', concurrency: 32_768 }, prefix)
+    const computing = limiter as unknown as { withLimits(limits: number[]): never; take: unknown }
+    const take = computing.take as (key: string, cost: number, policies: never) => Promise<unknown>
+    await expect(
+      (async () => take.call(computing, 'a', 1, computing.withLimits([32_769])))()
+    ).rejects.toThrow(naming('HEADGATE_BAD_LIMIT', '32769'))
   })
 
   it('whose key expires, whatever becomes of everybody', async () => {
