@@ -4,20 +4,21 @@
 --[[
 What main.lua is for limiters that count nothing in flight; the twin of src/core/permit-buckets.ts. The tiers here are the
 windows. The keys of an operation are those that main.lua has, then the sorted set of the permits that are out, then the one
-that main.lua has for a repayment and a reset.
+that main.lua has for a repayment and a reset; of a release the set alone.
 Operations: [rules, kind], then cost, capacity, id and ms of the lease of what acquires; cost and id of a release; and as in
 main.lua for all others.
 The reply to each that is decided: a sum of 1 if it is allowed (by the windows alone, where nothing is acquired) and 2 if the
 key is blocked; the units charged; for how long the key is blocked; how many permits are out; then of each tier remaining,
 wait, reset and delay.
 ]]
-local counts = { acquire = 4, release = 2, refund = 2, block = 2, peek = 1, charge = 1, reset = 0 }
-local isUndecided = { release = true, refund = true, block = true, reset = true }
+local counts = { acquire = 4, refund = 2, block = 2, peek = 1, charge = 1, reset = 0 }
+local isUndecided = { refund = true, block = true }
 -- What is taken is written at the end, with all else.
 local taken, takenOf = {}, {}
+local nowText = string.format('%.0f', now)
 local function permitsOut(key, isToTake)
-  if not isToTake then return redis.call('ZCOUNT', key, '(' .. string.format('%.0f', now), '+inf') + (takenOf[key] or 0) end
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', now))
+  if not isToTake then return redis.call('ZCOUNT', key, '(' .. nowText, '+inf') + (takenOf[key] or 0) end
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', nowText)
   return redis.call('ZCARD', key) + (takenOf[key] or 0)
 end
 local function answer(last, isAdmitted, blockedMs, out, bucket)
@@ -38,15 +39,8 @@ local function actionOn(bucket, kind, isFree)
   if kind ~= 'acquire' then return kind end
   return isFree and 'take' or bucket.countDenied and 'charge' or 'peek'
 end
-local arg, key, last = begin, 1, size
-while arg <= #ARGV do
-  local bucket, kind = buckets[tonumber(ARGV[arg])], ARGV[arg + 1]
-  local values = {}
-  arg = arg + 2
-  for i = 1, counts[kind] or #bucket + 1 do
-    values[i] = tonumber(ARGV[arg])
-    arg = arg + 1
-  end
+-- Does what has a bucket, whose keys begin at `key`; returns the key that follows them, and the end of the reply.
+local function perform(bucket, kind, values, id, key, last)
   local index = load(key, bucket)
   local s, cost = held[index], values[1]
   bucket.index, bucket.hasStepped = index, false
@@ -63,40 +57,54 @@ while arg <= #ARGV do
   end
   local permits = KEYS[key]
   key = key + 1
-  if kind == 'release' then
-    removePermits(permits, ARGV[arg - 1], cost)
-  elseif not isUndecided[kind] then
-    local asked = kind
-    if kind == 'repay' then
-      if not read(key) then pay(bucket, s, values, KEYS[key]) end
-      key, asked, cost = key + 1, 'peek', 1
-    end
-    local out = permitsOut(permits, kind == 'acquire')
-    local isFree = kind == 'acquire' and out + cost <= values[2]
-    local blockedMs = s.blockedUntil and blockedMsOf(bucket, s) or 0
-    decide(bucket, actionOn(bucket, asked, isFree), cost, blockedMs)
-    if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
-    if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
-    if penaltyMs > 0 then
-      block(bucket, penaltyMs)
-      blockedMs = penaltyMs
-    end
-    local isAdmitted = isAllowed
-    if kind == 'acquire' then
-      isAdmitted = isFree and isAllowed
-      if isAdmitted then
-        taken[#taken + 1] = { permits, ARGV[arg - 2], cost, values[4] }
-        takenOf[permits] = (takenOf[permits] or 0) + cost
-        out = out + cost
-      end
-    end
-    last = answer(last, isAdmitted, blockedMs, out, bucket)
-  elseif kind == 'reset' then
+  if kind == 'reset' then
     reset(bucket, s)
     note(KEYS[key], '', 0)
-    key = key + 1
-  else
+    return key + 1, last
+  elseif isUndecided[kind] then
     change(bucket, s, kind, values)
+    return key, last
+  end
+  local asked = kind
+  if kind == 'repay' then
+    if not read(key) then pay(bucket, s, values, KEYS[key]) end
+    key, asked, cost = key + 1, 'peek', 1
+  end
+  local out = permitsOut(permits, kind == 'acquire')
+  local isFree = kind == 'acquire' and out + cost <= values[2]
+  local blockedMs = s.blockedUntil and blockedMsOf(bucket, s) or 0
+  decide(bucket, actionOn(bucket, asked, isFree), cost, blockedMs)
+  if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
+  if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
+  if penaltyMs > 0 then
+    block(bucket, penaltyMs)
+    blockedMs = penaltyMs
+  end
+  local isAdmitted = isAllowed
+  if kind == 'acquire' then
+    isAdmitted = isFree and isAllowed
+    if isAdmitted then
+      taken[#taken + 1] = { permits, id, cost, values[4] }
+      takenOf[permits] = (takenOf[permits] or 0) + cost
+      out = out + cost
+    end
+  end
+  return key, answer(last, isAdmitted, blockedMs, out, bucket)
+end
+local arg, key, last = begin, 1, size
+while arg <= #ARGV do
+  local bucket, kind = buckets[tonumber(ARGV[arg])], ARGV[arg + 1]
+  arg = arg + 2
+  if kind == 'release' then
+    removePermits(KEYS[key], ARGV[arg + 1], tonumber(ARGV[arg]))
+    arg, key = arg + 2, key + 1
+  else
+    local values = {}
+    for i = 1, counts[kind] or #bucket + 1 do
+      values[i] = tonumber(ARGV[arg])
+      arg = arg + 1
+    end
+    key, last = perform(bucket, kind, values, ARGV[arg - 2], key, last)
   end
 end
 for i = size + 1, last do reply[i] = replied(reply[i]) end

@@ -13,7 +13,7 @@ import { StrategyNames } from '../scripts/strategy-names.js'
 export const permitsSuffix = ':permits'
 
 /** The most permits of a key: to take or release so many at once holds Redis for some 20 ms. */
-const mostPermits = 2 ** 15
+export const mostPermits = 10_000
 
 const tooMany = `each permit is an entry of its own in Redis, and more than ${mostPermits} at once would hold it for long: count in larger units, so that a request costs fewer`
 

@@ -4,9 +4,8 @@ import { isDecided, type Operation } from '../../remote/operation.js'
 import { keyOf } from '../keys.js'
 import type { Link } from '../link.js'
 import { runsApart, suffixFor, wordsOf } from '../script-runner.js'
-import { argument } from '../scripts/lua-words.js'
 import type { Script } from '../scripts/script.js'
-import { type PermitRules, permitsSuffix } from './permit-rules.js'
+import { mostPermits, type PermitRules, permitsSuffix } from './permit-rules.js'
 
 /** Operations of limiters that count what is in flight. */
 interface PermitRequest extends Request {
@@ -41,6 +40,7 @@ export class PermitRunner implements Runner {
 function keysOf(prefix: string, { key, operation, rules }: PermitRequest): string[] {
   const begin = keyOf(prefix, key)
   const [main] = rules.suffixes
+  if (operation.kind === 'release') return [begin + main + permitsSuffix]
   const more = suffixFor(operation)
   return [...rules.suffixes, main + permitsSuffix, ...(more === null ? [] : [main + more])].map(
     (suffix) => begin + suffix
@@ -64,7 +64,9 @@ function permitWords(operation: Operation, { tier, policies }: PermitRules): str
   if (kind === 'release') return [kind, String(operation.cost), operation.permit]
   if (kind !== 'acquire') return wordsOf(operation)
   const { cost, permit, leaseMs } = operation
-  return [kind, String(cost), argument(tier.permitOf(policies).capacity), permit, String(leaseMs)]
+  // Even where a limit function sets no limit.
+  const capacity = Math.min(tier.permitOf(policies).capacity, mostPermits)
+  return [kind, String(cost), String(capacity), permit, String(leaseMs)]
 }
 
 function answersOf(requests: readonly PermitRequest[], reply: readonly unknown[]): Answer[] {
