@@ -9,6 +9,11 @@ local function memberOf(id, i) return i == 1 and id or id .. '/' .. i end
 -- Returns how many of them were not there.
 local function addPermits(key, id, cost, leaseMs)
   local ends, added = string.format('%.0f', now + leaseMs), 0
+  if cost == 1 then
+    added = redis.call('ZADD', key, ends, id)
+    redis.call('PEXPIRE', key, permitsLifeMs)
+    return added
+  end
   for first = 1, cost, permitsAtOnce do
     local words = {}
     for i = first, math.min(cost, first + permitsAtOnce - 1) do
@@ -20,6 +25,10 @@ local function addPermits(key, id, cost, leaseMs)
   return added
 end
 local function removePermits(key, id, cost)
+  if cost == 1 then
+    redis.call('ZREM', key, id)
+    return
+  end
   for first = 1, cost, permitsAtOnce do
     local words = {}
     for i = first, math.min(cost, first + permitsAtOnce - 1) do words[#words + 1] = memberOf(id, i) end

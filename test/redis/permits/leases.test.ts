@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createLimiter } from '../../../src/index.js'
 import { redisStore } from '../../../src/redis/index.js'
+import { redisStoreOn } from '../../../src/redis/store.js'
 import { naming } from '../../support/errors.js'
 import { twoSpeedRules } from '../../support/two-speed.js'
+import { captured } from '../support/captured.js'
 import { clients } from '../support/clients.js'
 import { processes } from '../support/processes.js'
 import { ask, startSingle } from '../support/servers.js'
-import { freshPrefix, servers } from '../support/stores.js'
+import { connected, freshPrefix, servers } from '../support/stores.js'
 import { until } from '../support/until.js'
 
 afterEach(() => vi.restoreAllMocks())
@@ -17,8 +19,27 @@ const leaseMs = 1000
 const policy = { name: 'jobs', concurrency: 2 }
 const setOf = (prefix: string) => ask(servers!.single, 'KEYS', `${prefix}*:permits`) as Promise<string[]>
 
+/** True for the calls that renew. */
+const isRenewal = ({ args }: { readonly args: readonly string[] }) => args[0] === String(leaseMs)
+
 describe.skipIf(servers === null)('permits are leases', () => {
   const open = processes()
+  const direct = connected('ioredis 6', 'single')
+  /** A process whose renewals are held back until a gate is opened. */
+  const held = (prefix: string) => {
+    const gate = { isOpen: false, waiting: [] as (() => void)[] }
+    const command = (...words: readonly string[]) =>
+      (direct.client as { call(...words: readonly string[]): Promise<unknown> }).call(...words)
+    const { client, calls } = captured(() => ({ command }))
+    const send = async (words: readonly string[], key: string) => {
+      const args = words.slice(4 + Number(words[2]))
+      if (isRenewal({ args }) && !gate.isOpen) await new Promise<void>((go) => gate.waiting.push(go))
+      return client(words, key)
+    }
+    const store = redisStoreOn(send, { prefix, leaseMs, deadline: '10s' }, now)
+    const limiter = createLimiter({ ...policy, store })
+    return { gate, calls, limiter, other: open(now, policy, prefix, { leaseMs }).limiter }
+  }
   const two = (settings = {}) => {
     const prefix = freshPrefix()
     const make = () => open(now, policy, prefix, { leaseMs, ...settings })
@@ -140,6 +161,20 @@ describe.skipIf(servers === null)('permits are leases', () => {
     await until('it is released', () => one.calls.length === 2)
     await Promise.all(Array.from({ length: 20 }, (_, i) => one.limiter.acquire(`key${i}`)))
     expect(one.calls).toHaveLength(3)
+  })
+
+  it('that come back though a renewal overtook their release', async () => {
+    const prefix = freshPrefix()
+    const { calls, limiter, other, gate } = held(prefix)
+    const permit = await limiter.acquire('a')
+    await until('a renewal is held back', () => gate.waiting.length > 0)
+    permit.release()
+    await until('the release was carried out', async () => (await other.peek('a')).remaining === 2)
+    gate.isOpen = true
+    for (const go of gate.waiting.splice(0)) go()
+    await until('the renewal was carried out', () => calls.some(isRenewal))
+    await until('it is free', async () => (await other.peek('a')).remaining === 2)
+    await until('nothing is out', async () => (await setOf(prefix)).length === 0)
   })
 
   it('never denied from the cache of denials', async () => {
