@@ -163,6 +163,17 @@ describe.skipIf(servers === null)('permits are leases', () => {
     expect(one.calls).toHaveLength(3)
   })
 
+  it('that stay out when all else is forgotten', async () => {
+    const { one, other } = two()
+    const permit = await one.limiter.acquire('a')
+    await one.limiter.block('a', '1h')
+    await one.store.clear()
+    expect(await other.limiter.peek('a')).toMatchObject({ allowed: true, remaining: 1 })
+    permit.release()
+    expect((await other.limiter.peek('a')).remaining).toBe(2)
+    expect(permit.isLost).toBe(false)
+  })
+
   it('that come back though a renewal overtook their release', async () => {
     const prefix = freshPrefix()
     const { calls, limiter, other, gate } = held(prefix)
