@@ -26,7 +26,7 @@ import { LateRefunds } from './outage/late-refunds.js'
 import { LocalCounting } from './outage/local-counting.js'
 import { Recovery } from './outage/recovery.js'
 import { Repayment } from './outage/repayment.js'
-import { HeldPermits } from './permits/held-permits.js'
+import { HeldPermits, renewalsPerLease } from './permits/held-permits.js'
 import type { PermitOwner } from './permits/holdings.js'
 import { LimiterPermits } from './permits/limiter-permits.js'
 import { LocalPermitCounting } from './permits/local-permit-counting.js'
@@ -91,6 +91,8 @@ class BackendStore implements RemoteStore {
   readonly #batches: Batches
   readonly #quietDeadline: Deadline
   readonly #quietBatches: Batches
+  /** A node that hangs must not keep the permits on others from their renewal. */
+  readonly #renewalDeadline: Deadline
   readonly #repayment: Repayment
   readonly #held: HeldPermits
   readonly #opened: RemoteBuckets[] = []
@@ -119,7 +121,10 @@ class BackendStore implements RemoteStore {
     }
     this.#deadline = new Deadline(this.#nodes, calls)
     this.#batches = new Batches(this.#deadline)
-    this.#quietDeadline = new Deadline(nobody, { ...calls, deadlineMs: Math.max(patienceMs, deadlineMs) })
+    const quietMs = Math.max(patienceMs, deadlineMs)
+    this.#quietDeadline = new Deadline(nobody, { ...calls, deadlineMs: quietMs })
+    const renewalMs = Math.min(quietMs, Math.floor(settings.leaseMs / renewalsPerLease))
+    this.#renewalDeadline = new Deadline(nobody, { ...calls, deadlineMs: renewalMs })
     this.#quietBatches = new Batches(this.#quietDeadline)
   }
 
@@ -194,17 +199,18 @@ class BackendStore implements RemoteStore {
     const opened = this.#backend.open(terms)
     checkForm(opened)
     const [backend, { leaseMs }] = [this.#backend, this.#held]
-    const [heard, quietly] = [this.#deadline, this.#quietDeadline]
+    const [heard, renewals] = [this.#deadline, this.#renewalDeadline]
     if (!('rulesFor' in opened)) {
       const executor = new StateExecutor(heard, opened, terms)
-      const quiet = new StateExecutor(quietly, opened, terms)
-      const renew = renewalByKey(backend, leaseMs, { heard: executor, quiet }, policies)
+      const quiet = new StateExecutor(this.#quietDeadline, opened, terms)
+      const ways = { heard: executor, quiet: new StateExecutor(renewals, opened, terms) }
+      const renew = renewalByKey(backend, leaseMs, ways, policies)
       return { executor, quiet, renew, isByKey: true }
     }
     const executor = new OperationExecutor(this.#batches, this.#deadline, opened, policies)
     const quiet = executor.through(this.#quietBatches, this.#quietDeadline)
     const renew =
-      backend.renew === undefined ? null : renewalByShard(backend, leaseMs, { heard, quiet: quietly })
+      backend.renew === undefined ? null : renewalByShard(backend, leaseMs, { heard, quiet: renewals })
     return { executor, quiet, renew, isByKey: false }
   }
 

@@ -138,3 +138,38 @@ describe('what cannot work with permits', () => {
     permit.release()
   })
 })
+
+describe('a node that hangs', () => {
+  it('keeps no permits on others from being renewed', async () => {
+    const renewed: number[] = []
+    const verdict = (policies: object) => ({
+      ...{ isAllowed: true, isBlocked: false, charged: 1, at: clock.ms, source: 'store', policies },
+      out: [0, 0, Number.NaN, 0]
+    })
+    const runner = {
+      most: 1,
+      run: async ([request]: readonly { rules: { policies: object } }[]) => [
+        verdict(request!.rules.policies) as never
+      ]
+    }
+    const backend: Backend = {
+      ...{ name: 'the database', nodeOf: String },
+      shardOf: (key) => (key === 'hangs' ? 1 : 0),
+      open: () => ({ rulesFor: (policies) => ({ policies, runner }) }),
+      renew: async ([holding]) => {
+        if (holding!.key === 'hangs') return new Promise<never>(() => {})
+        renewed.push(performance.now())
+        return [false]
+      }
+    }
+    const store = remoteStore(backend, { leaseMs, deadline: '5s' })
+    const limiter = createLimiter({ concurrency: 1, store })
+    await limiter.acquire('hangs')
+    await limiter.acquire('works')
+    const begun = performance.now()
+    await until('it was renewed', () => renewed.length === 5)
+    // Three times a lease, on a busy machine.
+    expect(performance.now() - begun).toBeLessThan(3 * leaseMs)
+    await store.close()
+  })
+})

@@ -3,8 +3,10 @@ import { clearTimeout, monotonicMs, setTimeout } from '../time/own-time.js'
 import { callsFor, type HeldPermit, type PermitOwner, type RenewalCall } from './holdings.js'
 import { idOf } from './permit-ids.js'
 
-/** How many times permits are renewed in the time of a lease, and how many times that is tried again if it fails. */
-const renewalsPerLease = 3
+/** How many times permits are renewed in the time of a lease. */
+export const renewalsPerLease = 3
+
+/** How many times that is tried in such a time, once it has failed. */
 const retriesPerLease = 10
 
 /** How soon the store is told of what it may take for held, ms. */
