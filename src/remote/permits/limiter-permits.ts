@@ -1,10 +1,10 @@
 import type { Policy } from '../../core/policy.js'
 import type { Verdict } from '../../core/verdict.js'
-import { Permits } from '../../memory/permits.js'
 import type { Executor, Location } from '../executor.js'
 import type { Decided } from '../operation.js'
 import type { HeldPermits } from './held-permits.js'
 import type { Holding, PermitOwner } from './holdings.js'
+import { OwnCounts } from './own-counts.js'
 import { idOf, nextNumber, numberOf } from './permit-ids.js'
 import type { PermitTier } from './permit-tier.js'
 
@@ -28,7 +28,7 @@ export interface LimiterPermitsParts {
 export class LimiterPermits implements PermitOwner {
   readonly tier: PermitTier
   /** How many of each key are out: an outage leaves as many fewer to take here. */
-  readonly counts = new Permits()
+  readonly counts = new OwnCounts()
   readonly #parts: LimiterPermitsParts
 
   constructor(parts: LimiterPermitsParts) {
@@ -64,7 +64,7 @@ export class LimiterPermits implements PermitOwner {
     const { held } = this.#parts
     const number = numberOf(permit)
     held.add(number, this, key, cost, true)
-    this.counts.take(key, cost, Number.POSITIVE_INFINITY)
+    this.counts.add(key, cost)
     return { ...verdict, permit: number }
   }
 

@@ -38,7 +38,7 @@ export class LocalPermitCounting extends LocalCounting {
       isTaken = false
     }
     const verdict = tier.verdict(windows, action, cost, tier.joined(windows.policies, permit), {
-      count: counts.count(key),
+      count: counts.of(key),
       isTaken,
       blockedMs: windows.isBlocked ? windows.out[Out.retryAfterMs]! : 0
     })
