@@ -41,8 +41,8 @@ export interface AsyncBuckets {
    * out where policies count nothing in flight.
    */
   release?(key: string, permit: number, cost: number): void
-  /** True for permits that are held and that the store had forgotten. */
-  isPermitLost?(permit: number): boolean
   /** Denies a key for `blockMs` from now, `Infinity` until it is reset. */
   block(key: string, blockMs: number): Promise<void>
+  /** True for permits that are held and that the store had forgotten. */
+  isPermitLost?(permit: number): boolean
 }

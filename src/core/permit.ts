@@ -15,28 +15,28 @@ declare global {
  * denial there is nothing to give back.
  */
 export interface Permit extends Decision {
+  /** Gives the permits back. A second time, and for a denial, it does nothing. */
+  release(): void
+  [Symbol.dispose](): void
+  [Symbol.asyncDispose](): Promise<void>
   /**
    * True once the store has said that it had forgotten the permits while they were held, as this process was stopped or cut
    * off for longer than `leaseMs`: others may hold them too. Only a store outside the process says so.
    */
   readonly isLost: boolean
-  /** Gives the permits back. A second time, and for a denial, it does nothing. */
-  release(): void
-  [Symbol.dispose](): void
-  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** Takes permits back. */
 export interface Holder {
   /** When a verdict has just been given, ms on a clock of this process. */
   instantOf(verdict: Verdict): number
+  /** True for permits that are held and that the store had forgotten; left out where it forgets none. */
+  isPermitLost?(permit: number): boolean
   /**
    * @param permit what the store knows them by
    * @param since when they were taken, on that clock
    */
   giveBackPermit(key: string, permit: number, cost: number, since: number): void
-  /** True for permits that are held and that the store had forgotten; left out where it forgets none. */
-  isPermitLost?(permit: number): boolean
 }
 
 /** Stands for the holder of permits that were lost, once they are released. */
