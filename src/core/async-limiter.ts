@@ -124,6 +124,10 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     this.admission!.release(key, permit, cost, since, result)
   }
 
+  isPermitLost(permit: number): boolean {
+    return this.#buckets.isPermitLost?.(permit) === true
+  }
+
   async peek(key: Key): Promise<Decision> {
     return decisionOf(await this.look(key, this.policies), false)
   }

@@ -44,4 +44,6 @@ export interface AsyncBuckets {
   release?(key: string, permit: number, cost: number, result: WorkResult): void
   /** Denies a key for `blockMs` from now, `Infinity` until it is reset. */
   block(key: string, blockMs: number): Promise<void>
+  /** True for permits that are held and that the store had forgotten. */
+  isPermitLost?(permit: number): boolean
 }

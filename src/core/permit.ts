@@ -23,18 +23,28 @@ export interface Permit extends Decision {
   release(result?: WorkResult): void
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
+  /**
+   * True once the store has said that it had forgotten the permits while they were held, as this process was stopped or cut
+   * off for longer than `leaseMs`: others may hold them too. Only a store outside the process says so.
+   */
+  readonly isLost: boolean
 }
 
 /** Takes permits back. */
 export interface Holder {
   /** When a verdict has just been given, ms on a clock of this process. */
   instantOf(verdict: Verdict): number
+  /** True for permits that are held and that the store had forgotten; left out where it forgets none. */
+  isPermitLost?(permit: number): boolean
   /**
    * @param permit what the store knows them by
    * @param since when they were taken, on that clock
    */
   giveBackPermit(key: string, permit: number, cost: number, since: number, result: WorkResult): void
 }
+
+/** Stands for the holder of permits that were lost, once they are released. */
+const lost: Holder = { instantOf: () => 0, giveBackPermit: () => {}, isPermitLost: () => true }
 
 /** What a verdict comes to that may have taken permits. Of a single policy nothing else is made than this (bench/decision.js). */
 export class OwnPermit implements Permit {
@@ -89,9 +99,13 @@ export class OwnPermit implements Permit {
     return isEstimated(this)
   }
 
+  get isLost(): boolean {
+    return this.#holder?.isPermitLost?.(this.#permit) === true
+  }
+
   release(result: WorkResult = 'success'): void {
     const holder = this.#holder
-    this.#holder = null
+    this.#holder = this.isLost ? lost : null
     holder?.giveBackPermit(this.#key, this.#permit, this.#cost, this.#since, result)
   }
 

@@ -1,9 +1,14 @@
-import type { Backend, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
+import type { Backend, Call, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
+import type { Holding } from '../remote/permits/holdings.js'
+import { PermitTier } from '../remote/permits/permit-tier.js'
 import { clearKeys } from './clearing.js'
 import { connectionOf, type RedisClient } from './clients/client.js'
 import { tagOf } from './keys.js'
 import { Link } from './link.js'
 import { RedisOperating } from './operating.js'
+import { PermitOperating } from './permits/permit-rules.js'
+import { PermitRunner } from './permits/permit-runner.js'
+import { renewPermits } from './permits/renewing.js'
 import { ScriptRunner } from './script-runner.js'
 import { canDecide } from './scripts/decision-script.js'
 import type { Script, TimeSource } from './scripts/script.js'
@@ -27,6 +32,7 @@ export class RedisBackend implements Backend {
   readonly #prefix: string
   readonly #time: TimeSource
   readonly #runners = new Map<Script, ScriptRunner>()
+  readonly #permitRunners = new Map<Script, PermitRunner>()
 
   constructor(client: RedisClient, { prefix, isCluster, clock }: RedisBackendSettings) {
     const connection = connectionOf(client, isCluster)
@@ -46,6 +52,9 @@ export class RedisBackend implements Backend {
   }
 
   open(terms: LimiterTerms): Operating | Swapping {
+    const tier = PermitTier.of(terms.policies)
+    if (tier !== null && canDecide(tier.windowsOf(terms.policies)))
+      return new PermitOperating(terms, tier, this.#time, (script) => this.#permitRunnerOf(script))
     return canDecide(terms.policies)
       ? new RedisOperating(terms, this.#time, (script) => this.#runnerOf(script))
       : new RedisSwapping(this.#link, this.#time, this.#prefix, terms.name)
@@ -55,6 +64,10 @@ export class RedisBackend implements Backend {
     return clearKeys(this.#link.connection, this.#prefix, name)
   }
 
+  renew(holdings: readonly Holding[], leaseMs: number, call: Call): Promise<readonly boolean[]> {
+    return renewPermits({ link: this.#link, prefix: this.#prefix, time: this.#time }, holdings, leaseMs, call)
+  }
+
   close(): void {
     this.#link.close()
   }
@@ -62,6 +75,12 @@ export class RedisBackend implements Backend {
   #runnerOf(script: Script): ScriptRunner {
     const runner = this.#runners.get(script) ?? new ScriptRunner(this.#link, this.#prefix, script)
     this.#runners.set(script, runner)
+    return runner
+  }
+
+  #permitRunnerOf(script: Script): PermitRunner {
+    const runner = this.#permitRunners.get(script) ?? new PermitRunner(this.#link, this.#prefix, script)
+    this.#permitRunners.set(script, runner)
     return runner
   }
 }

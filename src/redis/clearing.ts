@@ -1,6 +1,7 @@
 import { HeadgateError } from '../core/errors.js'
 import type { Connection, SendToServer } from './clients/connection.js'
 import { absence } from './failure.js'
+import { permitsSuffix } from './permits/permit-rules.js'
 import { slotOf } from './slot.js'
 
 /** Keys that a server looks at in one step, and those that it is told to unlink at once. */
@@ -71,6 +72,8 @@ const more = /^(?:\d+|lease|paid:[\w-]{16,})$/
 function isOf(key: string, begin: string, name: string | null): boolean {
   const end = key.indexOf('}:', begin.length)
   if (!key.startsWith(begin) || end < 0) return false
+  // What is in flight stays in flight.
+  if (key.endsWith(permitsSuffix)) return false
   if (name === null) return true
   const rest = key.slice(end + 2)
   return rest === name || (rest.startsWith(`${name}:`) && more.test(rest.slice(name.length + 1)))

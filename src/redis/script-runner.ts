@@ -48,23 +48,25 @@ export class ScriptRunner implements Runner {
           isDecided(operation) ? reader.verdict(rules.policies, costOf(operation)) : undefined
         )
       },
-      (error) => this.#afterFault(requests, call, error)
+      (error) => runsApart(this, this.#shared, requests, call, error)
     )
   }
+}
 
-  /** A strategy's own Lua that fails has done nothing, and fails its operation alone. */
-  async #afterFault(
-    requests: readonly RedisRequest[],
-    call: Call,
-    error: HeadgateError
-  ): Promise<readonly Answer[]> {
-    const fault = faultOf(error.cause, this.#shared)
-    if (fault === undefined) throw error
-    if (requests.length === 1) return [fault]
-    const answers: Answer[] = []
-    for (const request of requests) answers.push(...(await this.run([request], call)))
-    return answers
-  }
+/** A strategy's own Lua that fails has done nothing, and fails its operation alone. */
+export async function runsApart<R extends Request>(
+  runner: { run(requests: readonly R[], call: Call): Promise<readonly Answer[]> },
+  script: Script,
+  requests: readonly R[],
+  call: Call,
+  error: HeadgateError
+): Promise<readonly Answer[]> {
+  const fault = faultOf(error.cause, script)
+  if (fault === undefined) throw error
+  if (requests.length === 1) return [fault]
+  const answers: Answer[] = []
+  for (const request of requests) answers.push(...(await runner.run([request], call)))
+  return answers
 }
 
 /** The script that has the rules of all requests written into it, if there is one. */
@@ -115,14 +117,14 @@ function costOf(operation: Operation): number {
 }
 
 /** What follows the name of the key that an operation has besides: see lua/main.lua. */
-function suffixFor(operation: Operation): string | null {
+export function suffixFor(operation: Operation): string | null {
   const { kind } = operation
   if (kind === 'repay') return `:paid:${operation.mark}`
   return kind === 'lease' || kind === 'return' || kind === 'reset' ? ':lease' : null
 }
 
 /** An operation as lua/main.lua reads it. */
-function wordsOf(operation: Operation): string[] {
+export function wordsOf(operation: Operation): string[] {
   const { kind } = operation
   switch (kind) {
     case 'lease':

@@ -2,6 +2,7 @@ import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Operation } from './operation.js'
+import type { Holding } from './permits/holdings.js'
 
 /**
  * What a remote store needs of a database. `remoteStore` adds everything else: the deadline, the breaker,
@@ -37,6 +38,12 @@ export interface Backend {
    * It does so in steps, each of which has the deadline: whoever iterates asks for the next. Left out if it cannot.
    */
   clear?(name: string | null): AsyncIterable<unknown>
+  /**
+   * Renews the leases of permits on keys of one shard, and takes back what was released: a store calls it three times a
+   * lease while any of its permits are out. Without it a backend that runs operations itself can count nothing in flight.
+   * @returns for each permit that is held, in order, true if it was gone and was taken again
+   */
+  renew?(holdings: readonly Holding[], leaseMs: number, call: Call): Promise<readonly boolean[]>
   /** Frees what the backend holds for the store. The client is the user's. */
   close?(): void
 }

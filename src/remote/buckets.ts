@@ -8,11 +8,14 @@ import type { Location } from './executor.js'
 import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
 import type { Decided } from './operation.js'
 import type { Recovery } from './outage/recovery.js'
+import type { LimiterPermits } from './permits/limiter-permits.js'
 
 /** The parts that the buckets of one limiter are made of. */
 export interface RemoteBucketsParts extends ChangesParts {
   readonly recovery: Recovery
   readonly leases: Leases | null
+  /** Null where nothing is counted in flight. */
+  readonly permits: LimiterPermits | null
   /** Has the store forget all keys of these buckets. */
   readonly clear: () => Promise<void>
 }
@@ -25,11 +28,15 @@ export class RemoteBuckets implements AsyncBuckets {
   readonly #parts: RemoteBucketsParts
   readonly #changes: Changes
   #leases: Leases | null
+  /** Left out where nothing is counted in flight, as that says so. */
+  declare readonly release?: (key: string, permit: number, cost: number) => void
 
   constructor(parts: RemoteBucketsParts) {
     this.#parts = parts
     this.#changes = new Changes(parts)
     this.#leases = parts.leases
+    const { permits } = parts
+    if (permits !== null) this.release = (text, permit) => permits.release(keptKey(text), permit)
   }
 
   /** Makes up for an outage in the store, once it works again. */
@@ -57,6 +64,10 @@ export class RemoteBuckets implements AsyncBuckets {
       default:
         return this.#takeKnown(action, key, cost, policies)
     }
+  }
+
+  isPermitLost(permit: number): boolean {
+    return this.#parts.permits?.isLost(permit) === true
   }
 
   refund(text: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void> {
@@ -121,8 +132,10 @@ export class RemoteBuckets implements AsyncBuckets {
     policies: readonly Policy[]
   ): Verdict | Promise<Verdict> {
     const leases = this.#leases
-    const known = leases?.spend(key, cost, policies) ?? this.#parts.denyCache?.find(key, cost, policies)
+    const { permits, denyCache } = this.#parts
+    const known = leases?.spend(key, cost, policies) ?? denyCache?.find(key, cost, policies)
     if (known !== undefined) return known
+    if (permits !== null) return this.#acquire(permits, action, key, cost, policies)
     if (leases === null) return this.#take(action, key, cost, policies)
     const pending = leases.pending(key)
     if (pending !== null) return this.#takeAfter(pending, action, key, cost, policies)
@@ -146,6 +159,22 @@ export class RemoteBuckets implements AsyncBuckets {
       return verdict
     }
     return this.#ask(action, key, { kind: 'take', cost }, policies, hear, due)
+  }
+
+  /** Takes permits, and charges the windows beside them. */
+  #acquire(
+    permits: LimiterPermits,
+    action: Action,
+    key: string,
+    cost: number,
+    policies: readonly Policy[]
+  ): Verdict | Promise<Verdict> {
+    const askedAt = performance.now()
+    const operation = permits.ask(cost)
+    return this.#ask(action, key, operation, policies, (verdict) => {
+      this.#hear(key, cost, askedAt, verdict)
+      return permits.hear(operation, key, verdict)
+    })
   }
 
   #takeLease(
@@ -210,6 +239,7 @@ export class RemoteBuckets implements AsyncBuckets {
       (error) => {
         // An error of the user's strategy is no failure of the store.
         if ((error as HeadgateError).code !== 'HEADGATE_STORE_FAILED') throw error
+        if (operation.kind === 'acquire') this.#parts.permits!.loseAnswer(operation, key)
         return decideHere()
       }
     )

@@ -1,9 +1,12 @@
 import { HeadgateError } from '../core/errors.js'
 import { badOption, shown } from '../core/options.js'
-import { outSize, type Verdict } from '../core/verdict.js'
+import { countsInFlight } from '../core/permit-buckets.js'
+import type { Policy } from '../core/policy.js'
+import { Out, outSize, type Verdict } from '../core/verdict.js'
 import type { Answer, Backend, Locking, Operating, Request, Rules, Swapped, Swapping } from './backend.js'
 import { Breach } from './failure.js'
 import { isDecided } from './operation.js'
+import type { Holding } from './permits/holdings.js'
 
 /** @throws HeadgateError that names what a backend lacks */
 export function checkBackend(backend: Backend): void {
@@ -15,7 +18,7 @@ export function checkBackend(backend: Backend): void {
   for (const method of ['shardOf', 'nodeOf', 'open'] as const)
     if (typeof backend[method] !== 'function')
       throw badOption(`backend.${method}`, backend[method], 'give a function')
-  for (const method of ['nodes', 'isOutage', 'clear', 'close'] as const)
+  for (const method of ['nodes', 'isOutage', 'clear', 'close', 'renew'] as const)
     if (backend[method] !== undefined && typeof backend[method] !== 'function')
       throw badOption(`backend.${method}`, backend[method], 'give a function, or leave it out')
 }
@@ -119,21 +122,39 @@ function checkedVerdict(verdict: Verdict | undefined, tiers: number): Verdict {
   if (source !== 'store') throw refuse('`source`', source, "give 'store'")
   if (!Array.isArray(policies) || policies.length !== tiers)
     throw refuse('`policies`', policies, 'give those of the rules')
-  checkOut(out, tiers, refuse)
+  checkOut(out, policies as readonly Policy[], refuse)
   const instant = instantOf('`at` of a verdict', at)
   return instant === at ? verdict : { isAllowed, isBlocked, charged, at: instant, source, policies, out }
 }
 
-/** The store has counted, so that none of its numbers is unknown. */
+/** The store has counted, so that none of its numbers is unknown, but for the times that permits leave open. */
 function checkOut(
   out: ArrayLike<number>,
-  tiers: number,
+  policies: readonly Policy[],
   refuse: (field: string, value: unknown, fix: string) => Breach
 ): void {
-  const size = tiers * outSize
+  const size = policies.length * outSize
   if (typeof out !== 'object' || out === null || out.length !== size)
     throw refuse('`out`', out, `give ${size} numbers`)
   for (let i = 0; i < size; i++)
-    if (typeof out[i] !== 'number' || Number.isNaN(out[i]))
+    if (typeof out[i] !== 'number' || (Number.isNaN(out[i]) && !mayBeUnknown(i, policies)))
       throw refuse(`\`out[${i}]\``, out[i], 'give a number')
+}
+
+function mayBeUnknown(i: number, policies: readonly Policy[]): boolean {
+  const field = i % outSize
+  const isTime = field === Out.retryAfterMs || field === Out.resetMs
+  return isTime && countsInFlight(policies[(i - field) / outSize]!)
+}
+
+/** What `renew` answered: true for each of the permits that were gone. */
+export function checkedRenewal(
+  areGone: readonly boolean[],
+  holdings: readonly Holding[]
+): readonly boolean[] {
+  const count = holdings.reduce((sum, { held }) => sum + held.length, 0)
+  if (Array.isArray(areGone) && areGone.length === count) return areGone
+  throw new Breach(
+    `\`renew\` answered ${count} permits with ${shown(areGone)}: give an array with true for each that was gone, or false`
+  )
 }

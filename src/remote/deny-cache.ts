@@ -34,6 +34,8 @@ export class DenyCache {
     let waitMs = 0
     for (let i = Out.retryAfterMs; i < verdict.out.length; i += outSize)
       waitMs = Math.max(waitMs, verdict.out[i]!)
+    // Nobody knows when permits come back.
+    if (Number.isNaN(waitMs)) return
     const until = askedAt + Math.min(waitMs - 1, this.#longestMs)
     this.#denials.set(key, { verdict, cost, until, heardAt: performance.now() })
     if (this.#denials.size > mostDenials) this.#denials.delete(this.#denials.keys().next().value!)

@@ -18,4 +18,6 @@ export type {
 } from './backend.js'
 export type { Changed, Decided, Operation, Repay } from './operation.js'
 export type { RemoteStoreOptions, StoreState } from './options.js'
+export type { Holding } from './permits/holdings.js'
+export type { PermitId } from './permits/permit-ids.js'
 export { type RemoteStore, remoteStore } from './store.js'

@@ -2,14 +2,14 @@ import type { Policy } from '../core/policy.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Outcome } from './key-state.js'
 import type { Node } from './nodes.js'
-import type { Operation } from './operation.js'
+import type { Operation, Renewal } from './operation.js'
 import type { Deadline } from './time/deadline.js'
 import type { Waiting } from './time/loop-time.js'
 
 /** One operation on a key, from when it is asked for until it is answered. */
 export class Asked implements Waiting {
   readonly node: Node
-  readonly operation: Operation
+  readonly operation: Operation | Renewal
   readonly policies: readonly Policy[]
   /** When it is given up, in loop time. */
   readonly due: number
@@ -21,7 +21,7 @@ export class Asked implements Waiting {
 
   constructor(
     node: Node,
-    operation: Operation,
+    operation: Operation | Renewal,
     policies: readonly Policy[],
     deadline: Deadline,
     due: number

@@ -1,11 +1,19 @@
 import { Bucket } from '../core/bucket.js'
 import { SteadyTime } from '../core/clock.js'
-import { shown } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import { type Action, type ActionKind, charge, peek, type Verdict } from '../core/verdict.js'
 import type { Change, LimiterTerms } from './backend.js'
-import { Breach } from './failure.js'
-import { type Changed, isDecided, type Operation, type Repay } from './operation.js'
+import { marksIn, nothing, partsOf, timeNumbers } from './key-text.js'
+import {
+  type Changed,
+  type Decided,
+  isDecided,
+  type Operation,
+  type Renewal,
+  type Repay
+} from './operation.js'
+import { markOf, permitsAmong, permitsOut, renewMarks } from './permits/key-permits.js'
+import { PermitTier } from './permits/permit-tier.js'
 
 /** What came of one operation: a verdict if it is decided, or what the user's strategy threw. */
 export type Outcome = { readonly verdict: Verdict | undefined } | { readonly error: unknown }
@@ -13,8 +21,8 @@ export type Outcome = { readonly verdict: Verdict | undefined } | { readonly err
 /** What the time of a lease has before it where the marks of payments are. */
 const leaseMark = 'lease-'
 
-/** Numbers of a tier before its strategy's: the clock's last time, and how far steady time is ahead of it. */
-const timeNumbers = 2
+/** What a key that was reset is to hold. */
+const forgotten: Change = { text: '', lifeMs: 0, mayShorten: true }
 
 /**
  * What one key of a limiter holds, read from its text and written back: for each tier its time and its numbers, and of a
@@ -23,6 +31,8 @@ const timeNumbers = 2
  */
 export class KeyState {
   readonly #own: readonly Policy[]
+  /** What counts in flight beside those, which are the windows then; null if nothing does. */
+  readonly #tier: PermitTier | null
   readonly #actions: Readonly<Record<ActionKind, Action>>
   readonly #bucket: Bucket
   #numbers = new Float64Array(0)
@@ -31,10 +41,14 @@ export class KeyState {
   /** Payments that were charged, and a lease, and until when each must be remembered. */
   #marks = new Map<string, number>()
   #isChanged = false
+  /** All policies that decide now. */
+  #policies: readonly Policy[]
 
   constructor({ policies, countDenied, blockMs }: LimiterTerms) {
-    this.#own = policies
-    this.#bucket = new Bucket(policies)
+    this.#tier = PermitTier.of(policies)
+    this.#policies = policies
+    this.#own = this.#windowsOf(policies)
+    this.#bucket = new Bucket(this.#own)
     const take: Action = { kind: 'take', countDenied, blockMs }
     this.#actions = { peek, charge, take, lease: { ...take, kind: 'lease' } }
   }
@@ -49,14 +63,15 @@ export class KeyState {
     const held = this.#own.map((_, i) => parts[i] ?? [])
     this.#now = now
     this.#isChanged = false
-    this.#open(held, policies)
+    this.#policies = policies
+    this.#open(held, this.#windowsOf(policies))
     this.#readTime(held)
     this.#readBlock(parts[tiers] ?? [])
     this.#marks = new Map([...marks].filter(([, until]) => until > now))
   }
 
   /** Does something to the key. If the user's strategy throws, the key is as it was. */
-  perform(operation: Operation): Outcome {
+  perform(operation: Operation | Renewal): Outcome {
     const numbers = this.#numbers.slice()
     const [blockedMs, marks, isChanged] = [this.#blockedMs, new Map(this.#marks), this.#isChanged]
     try {
@@ -70,16 +85,62 @@ export class KeyState {
     }
   }
 
-  #perform(operation: Operation): Verdict | undefined {
+  /**
+   * What a key is to hold once it is reset: permits that are out stay out.
+   * @param text what it holds; null for the key that was taken up
+   */
+  forgotten(text: string | null, now: number): Change {
+    if (this.#tier === null || text === '') return forgotten
+    const permits = permitsAmong(text === null ? this.#marks : marksIn(text, this.#own.length))
+    if (permits.size === 0) return forgotten
+    this.read('', now, this.#policies)
+    this.#marks = permits
+    this.#isChanged = true
+    return { ...this.change!, mayShorten: true }
+  }
+
+  #windowsOf(policies: readonly Policy[]): readonly Policy[] {
+    return this.#tier?.windowsOf(policies) ?? policies
+  }
+
+  #perform(operation: Operation | Renewal): Verdict | undefined {
+    if (operation.kind === 'renew') {
+      this.#isChanged = true
+      return void renewMarks(this.#marks, operation, this.#now)
+    }
     if (!isDecided(operation)) return this.#change(operation)
     if (operation.kind === 'repay') {
       this.#repay(operation)
       return this.#perform({ kind: 'peek', cost: 1 })
     }
+    if (this.#tier !== null) return this.#performOnPermits(this.#tier, operation)
+    return this.#decide(operation, this.#actions[operation.kind === 'acquire' ? 'take' : operation.kind])
+  }
+
+  /** Takes permits only where the windows admit, and charges those only where there are permits. */
+  #performOnPermits(tier: PermitTier, operation: Decided): Verdict {
+    const { kind, cost } = operation
+    const policies = this.#policies
+    const count = permitsOut(this.#marks)
+    const isFree = kind === 'acquire' && count + cost <= tier.permitOf(policies).capacity
+    const action = this.#actions[kind === 'acquire' ? 'take' : kind]
+    const windows = this.#decide(operation, tier.actionOn(action, isFree))
+    const isTaken = isFree && windows.isAllowed
+    if (kind === 'acquire' && isTaken) {
+      this.#isChanged = true
+      this.#marks.set(markOf(operation.permit, cost), this.#now + operation.leaseMs)
+    }
+    return tier.verdict(windows, action, cost, policies, {
+      ...{ count: isTaken ? count + cost : count, isTaken },
+      blockedMs: this.#blockedMs
+    })
+  }
+
+  #decide(operation: Decided, action: Action): Verdict {
     const { kind, cost } = operation
     const bucket = this.#bucket
     const wanted = kind === 'lease' ? operation.wanted : cost
-    bucket.decide(this.#actions[kind], cost, this.#blockedMs, null, wanted)
+    bucket.decide(action, cost, this.#blockedMs, null, wanted)
     if (bucket.hasCharged) this.#isChanged = true
     if (kind === 'lease' && bucket.verdict.charged > cost) this.#noteLease()
     if (bucket.penaltyMs > 0) {
@@ -155,6 +216,9 @@ export class KeyState {
         this.#bucket.refund(cost, Math.max(0, this.#now - chargedAt))
         break
       }
+      case 'release':
+        this.#marks.delete(markOf(operation.permit, operation.cost))
+        break
       case 'block':
         this.#block(operation.isLeast ? Math.max(operation.blockMs, this.#blockedMs) : operation.blockMs)
     }
@@ -183,41 +247,4 @@ export class KeyState {
     this.#isChanged = true
     this.#blockedMs = blockMs
   }
-}
-
-/** What a text says: the numbers of each tier, then those of a block; and the marks. */
-interface Parts {
-  readonly numbers: readonly number[][]
-  readonly marks: ReadonlyMap<string, number>
-}
-
-const nothing: Parts = { numbers: [], marks: new Map() }
-
-function partsOf(text: string, tiers: number): Parts {
-  const words = text.split(';').map((part) => (part === '' ? [] : part.split(' ')))
-  const numbers = words.slice(0, tiers + 1).map((part) => part.map(numberOf))
-  const marked = words[tiers + 1] ?? []
-  const block = numbers[tiers]
-  const isWhole =
-    (words.length === tiers + 1 || (words.length === tiers + 2 && marked.length > 0)) &&
-    numbers.every((part, i) => i === tiers || part.length >= timeNumbers) &&
-    (block!.length === 0 || block!.length === 2) &&
-    marked.length % 2 === 0
-  if (!isWhole) throw damage(text)
-  const marks = new Map<string, number>()
-  for (let i = 0; i < marked.length; i += 2) marks.set(marked[i]!, numberOf(marked[i + 1]!))
-  return { numbers, marks }
-
-  function numberOf(word: string): number {
-    const number = Number(word)
-    if (String(number) !== word) throw damage(text)
-    return number
-  }
-}
-
-function damage(text: string): Breach {
-  return new Breach(
-    `the state of a key is ${shown(text)}, which was never written: \`reset\` forgets it`,
-    false
-  )
 }

@@ -1,4 +1,5 @@
 import { badOption, type ReadBy, type TableOf } from '../core/options.js'
+import { countsInFlight } from '../core/permit-buckets.js'
 import type { Policy } from '../core/policy.js'
 import { oneOf, wholeNumber } from '../core/readers.js'
 import type { OnStoreError } from '../core/verdict.js'
@@ -76,6 +77,12 @@ function leaseOf(option: string, value: unknown, terms: RemoteTerms): number {
       option,
       lease,
       'denied requests that are to be charged must reach the store; leave it out'
+    )
+  if (policies.some(countsInFlight))
+    throw badOption(
+      option,
+      lease,
+      'what `concurrency` counts is released one by one, and cannot be taken ahead; leave it out, or give the windows a limiter of their own'
     )
   for (const { name, capacity, strategy } of policies) {
     if (strategy.shapes)

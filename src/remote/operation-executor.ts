@@ -112,5 +112,5 @@ export class OperationExecutor implements Executor {
 }
 
 function mayCharge({ kind }: Operation): boolean {
-  return kind === 'take' || kind === 'charge' || kind === 'lease' || kind === 'repay'
+  return kind === 'take' || kind === 'acquire' || kind === 'charge' || kind === 'lease' || kind === 'repay'
 }

@@ -1,3 +1,5 @@
+import type { Holding } from './permits/holdings.js'
+
 /** What a backend is asked to do with one key: something that is decided and answered by a verdict. */
 export type Decided =
   | {
@@ -13,6 +15,17 @@ export type Decided =
       readonly kind: 'lease'
       readonly cost: number
       readonly wanted: number
+    }
+  | {
+      /**
+       * Take `cost` permits where the policies count what is in flight, and charge the windows beside them: all or nothing.
+       * The permits are known by the text `permit`, and are out for `leaseMs` on the backend's clock, unless they are renewed
+       * or released before.
+       */
+      readonly kind: 'acquire'
+      readonly cost: number
+      readonly permit: string
+      readonly leaseMs: number
     }
 
 /** Something that changes a key and has no answer. */
@@ -30,7 +43,13 @@ export type Changed =
       readonly chargedAt: number
     }
   | {
-      /** Forget the key, its block included. */
+      /** Give back permits, if they are still out. */
+      readonly kind: 'release'
+      readonly cost: number
+      readonly permit: string
+    }
+  | {
+      /** Forget the key, its block included; but permits that are out stay out. */
       readonly kind: 'reset'
     }
   | {
@@ -54,11 +73,29 @@ export interface Repay {
   readonly markMs: number
 }
 
+/** Renew the leases of permits on a key whose state core decides on. */
+export interface Renewal extends Pick<Holding, 'held' | 'released'> {
+  readonly kind: 'renew'
+  readonly leaseMs: number
+  /** Is told of each that is held whether it was gone; the last telling counts. */
+  readonly areGone: boolean[]
+}
+
 /** What is asked of a remote store about one key. */
 export type Operation = Decided | Changed | Repay
 
 /** True for operations that are answered by a verdict. */
 export function isDecided(operation: Operation): operation is Decided | Repay {
   const { kind } = operation
-  return kind === 'take' || kind === 'peek' || kind === 'charge' || kind === 'lease' || kind === 'repay'
+  switch (kind) {
+    case 'take':
+    case 'acquire':
+    case 'peek':
+    case 'charge':
+    case 'lease':
+    case 'repay':
+      return true
+    default:
+      return false
+  }
 }

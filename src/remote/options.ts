@@ -36,6 +36,12 @@ export interface RemoteStoreOptions {
    */
   readonly denyCache?: Duration | undefined
   /**
+   * How long a permit of `concurrency` is out after its process was last heard of, from 1 s to 1 h; 10 s if left out. A
+   * process tells of its permits three times in that time. When it dies they are free again after it; when it is stopped
+   * for longer, others may take them.
+   */
+  readonly leaseMs?: Duration | undefined
+  /**
    * Called when the store begins to fail and when it works again. If left out, an outage raises a process warning.
    */
   readonly onStateChange?: ((state: StoreState) => void) | undefined
@@ -55,6 +61,7 @@ export interface RemoteSettings {
   readonly breaker: BreakerSettings
   /** 0: denials are not remembered. */
   readonly denyCacheMs: number
+  readonly leaseMs: number
   readonly onStateChange: (state: StoreState) => void
 }
 
@@ -69,6 +76,7 @@ export const remoteStoreOptions = {
   denyCache: {
     read: (option: string, value: unknown) => (value === undefined ? 0 : durationMs(option, value))
   },
+  leaseMs: { read: leaseMsOf },
   onStateChange: { read: listenerOf }
 } as const satisfies TableOf<RemoteStoreOptions>
 
@@ -95,6 +103,22 @@ function deadlineOf(option: string, value: unknown): number {
   const deadlineMs = durationMs(option, value ?? 100)
   if (deadlineMs <= longestTimerMs) return deadlineMs
   throw badOption(option, value, "no timer waits for longer than 24 days; give a time such as '100ms'")
+}
+
+/** Leases are renewed three times each, within a deadline. */
+const shortestLeaseMs = 1000
+
+/** Backends keep permits of processes that died no longer than a little more than this. */
+const longestLeaseMs = 3_600_000
+
+function leaseMsOf(option: string, value: unknown): number {
+  const leaseMs = durationMs(option, value ?? 10_000)
+  if (leaseMs >= shortestLeaseMs && leaseMs <= longestLeaseMs) return leaseMs
+  const why =
+    leaseMs < shortestLeaseMs
+      ? 'a process that is busy for a moment would lose its permits'
+      : 'permits of a process that died would be missing for as long'
+  throw badOption(option, value, `${why}; give a time from 1 s to 1 h, such as '10s'`)
 }
 
 function breakerOf(option: string, value: unknown = {}): BreakerSettings {

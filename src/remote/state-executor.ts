@@ -7,7 +7,9 @@ import type { Executor, Location } from './executor.js'
 import { Breach } from './failure.js'
 import { Asked, KeyQueue, type Round } from './key-queue.js'
 import { KeyState, type Outcome } from './key-state.js'
-import type { Operation } from './operation.js'
+import type { Node } from './nodes.js'
+import type { Operation, Renewal } from './operation.js'
+import type { Holding } from './permits/holdings.js'
 import type { Deadline } from './time/deadline.js'
 
 /** How often a key that others change meanwhile is read again. */
@@ -15,9 +17,6 @@ const mostAttempts = 20
 
 /** What no key holds, so that it is only read. */
 const nothing = '-'
-
-/** What a key that was reset is to hold. */
-const forgotten: Change = { text: '', lifeMs: 0, mayShorten: true }
 
 /** What core has made of a key's state. */
 interface Decision {
@@ -52,6 +51,32 @@ export class StateExecutor implements Executor {
     operation: Operation,
     policies: readonly Policy[],
     due = this.due()
+  ): Promise<Verdict | undefined> {
+    return this.#ask(key, node, operation, policies, due)
+  }
+
+  /**
+   * Renews permits on one key.
+   * @returns for each that is held, in order, true if it was gone
+   */
+  async renew(
+    { key, held, released }: Holding,
+    { node }: Location,
+    leaseMs: number,
+    policies: readonly Policy[]
+  ): Promise<readonly boolean[]> {
+    const areGone: boolean[] = []
+    const renewal: Renewal = { kind: 'renew', held, released, leaseMs, areGone }
+    await this.#ask(key, node, renewal, policies, this.due())
+    return areGone
+  }
+
+  #ask(
+    key: string,
+    node: Node,
+    operation: Operation | Renewal,
+    policies: readonly Policy[],
+    due: number
   ): Promise<Verdict | undefined> {
     const asked = new Asked(node, operation, policies, this.#deadline, due)
     let queue = this.#queues.get(key)
@@ -162,7 +187,7 @@ export class StateExecutor implements Executor {
     for (const asked of waiting) {
       const { node, operation, policies } = asked
       if (operation.kind === 'reset') {
-        done = forgotten
+        done = state.forgotten(opened === null ? (done?.text ?? text) : null, now)
         opened = null
         outcomes.set(asked, { verdict: undefined })
         continue

@@ -1,6 +1,7 @@
 import type { AsyncBuckets, AsyncBucketsOptions, AsyncStore } from '../core/async-store.js'
 import { type Identity, Names } from '../core/names.js'
 import { badOption } from '../core/options.js'
+import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
 import type { Backend } from './backend.js'
 import { Batches } from './batches.js'
@@ -25,6 +26,12 @@ import { LateRefunds } from './outage/late-refunds.js'
 import { LocalCounting } from './outage/local-counting.js'
 import { Recovery } from './outage/recovery.js'
 import { Repayment } from './outage/repayment.js'
+import { HeldPermits, renewalsPerLease } from './permits/held-permits.js'
+import type { PermitOwner } from './permits/holdings.js'
+import { LimiterPermits } from './permits/limiter-permits.js'
+import { LocalPermitCounting } from './permits/local-permit-counting.js'
+import { PermitTier } from './permits/permit-tier.js'
+import { renewalByKey, renewalByShard } from './permits/renewal.js'
 import { StateExecutor } from './state-executor.js'
 import { Deadline, type DeadlineSettings } from './time/deadline.js'
 
@@ -69,6 +76,10 @@ const nobody = { succeed() {}, fail() {} }
 interface Executors {
   readonly executor: Executor
   readonly quiet: Executor
+  /** What renews permits; null where the backend cannot. */
+  readonly renew: PermitOwner['renew'] | null
+  /** True where it renews each key by itself. */
+  readonly isByKey: boolean
 }
 
 class BackendStore implements RemoteStore {
@@ -80,13 +91,17 @@ class BackendStore implements RemoteStore {
   readonly #batches: Batches
   readonly #quietDeadline: Deadline
   readonly #quietBatches: Batches
+  /** A node that hangs must not keep the permits on others from their renewal. */
+  readonly #renewalDeadline: Deadline
   readonly #repayment: Repayment
+  readonly #held: HeldPermits
   readonly #opened: RemoteBuckets[] = []
 
   constructor(backend: Backend, settings: RemoteSettings) {
     const { name } = backend
     const { deadlineMs, breaker, onStateChange } = settings
     this.#repayment = new Repayment(this.#opened)
+    this.#held = new HeldPermits(settings.leaseMs)
     this.#backend = backend
     this.#settings = settings
     this.#names = new Names({ where: `in ${name} ` })
@@ -94,7 +109,10 @@ class BackendStore implements RemoteStore {
       breaker,
       onChange: (error) =>
         onStateChange(error === undefined ? { isAvailable: true } : { isAvailable: false, error }),
-      onRecovery: () => this.#repayment.begin()
+      onRecovery: () => {
+        this.#repayment.begin()
+        this.#held.hurry()
+      }
     })
     const calls: DeadlineSettings = {
       name,
@@ -103,7 +121,10 @@ class BackendStore implements RemoteStore {
     }
     this.#deadline = new Deadline(this.#nodes, calls)
     this.#batches = new Batches(this.#deadline)
-    this.#quietDeadline = new Deadline(nobody, { ...calls, deadlineMs: Math.max(patienceMs, deadlineMs) })
+    const quietMs = Math.max(patienceMs, deadlineMs)
+    this.#quietDeadline = new Deadline(nobody, { ...calls, deadlineMs: quietMs })
+    const renewalMs = Math.min(quietMs, Math.floor(settings.leaseMs / renewalsPerLease))
+    this.#renewalDeadline = new Deadline(nobody, { ...calls, deadlineMs: renewalMs })
     this.#quietBatches = new Batches(this.#quietDeadline)
   }
 
@@ -122,6 +143,7 @@ class BackendStore implements RemoteStore {
   async close(): Promise<void> {
     await Promise.all(this.#opened.map((buckets) => buckets.close()))
     this.#repayment.end()
+    this.#held.end()
     this.#backend.close?.()
   }
 
@@ -139,14 +161,16 @@ class BackendStore implements RemoteStore {
         `it is a part of what is counted here under \`onStoreError: 'local'\`, and that is '${onStoreError}'; leave it out`
       )
     const locate = (key: string) => this.#nodes.locate(key)
-    const { executor, quiet } = this.#executorsFor(name, options)
+    const executors = this.#executorsFor(name, options)
+    const { executor } = executors
+    const permits = this.#permitsFor(name, policies, executors)
     const [blocks, lateRefunds] = [new KnownBlocks(), new LateRefunds()]
-    const localCounting = new LocalCounting({
-      ...{ policies, onStoreError, blocks },
-      share: share ?? this.#settings.share
-    })
+    const counting = { policies, onStoreError, blocks, share: share ?? this.#settings.share }
+    const localCounting =
+      permits === null ? new LocalCounting(counting) : new LocalPermitCounting(counting, permits)
+    const quiet = permits === null ? executors.quiet : permits.tier.executor(executors.quiet)
     const buckets: RemoteBuckets = new RemoteBuckets({
-      ...{ policies, locate, executor, localCounting, blocks, lateRefunds },
+      ...{ policies, locate, executor, localCounting, blocks, lateRefunds, permits },
       name: this.#backend.name,
       recovery: new Recovery({ policies, locate, executor: quiet, localCounting, blocks, lateRefunds }),
       denyCache: this.#denyCacheFor(options),
@@ -174,13 +198,39 @@ class BackendStore implements RemoteStore {
     const terms = { name, policies, countDenied, blockMs }
     const opened = this.#backend.open(terms)
     checkForm(opened)
-    if (!('rulesFor' in opened))
-      return {
-        executor: new StateExecutor(this.#deadline, opened, terms),
-        quiet: new StateExecutor(this.#quietDeadline, opened, terms)
-      }
+    const [backend, { leaseMs }] = [this.#backend, this.#held]
+    const [heard, renewals] = [this.#deadline, this.#renewalDeadline]
+    if (!('rulesFor' in opened)) {
+      const executor = new StateExecutor(heard, opened, terms)
+      const quiet = new StateExecutor(this.#quietDeadline, opened, terms)
+      const ways = { heard: executor, quiet: new StateExecutor(renewals, opened, terms) }
+      const renew = renewalByKey(backend, leaseMs, ways, policies)
+      return { executor, quiet, renew, isByKey: true }
+    }
     const executor = new OperationExecutor(this.#batches, this.#deadline, opened, policies)
-    return { executor, quiet: executor.through(this.#quietBatches, this.#quietDeadline) }
+    const quiet = executor.through(this.#quietBatches, this.#quietDeadline)
+    const renew =
+      backend.renew === undefined ? null : renewalByShard(backend, leaseMs, { heard, quiet: renewals })
+    return { executor, quiet, renew, isByKey: false }
+  }
+
+  /** What counts in flight; null where no policy asks for it. */
+  #permitsFor(
+    name: string,
+    policies: readonly Policy[],
+    { executor, renew, isByKey }: Executors
+  ): LimiterPermits | null {
+    const tier = PermitTier.of(policies)
+    if (tier === null) return null
+    const held = this.#held
+    if (renew === null)
+      throw badOption(
+        'concurrency',
+        tier.permitOf(policies).limit,
+        `${this.#backend.name} cannot count what is in flight: its backend has no \`renew\``
+      )
+    const locate = (key: string) => this.#nodes.locate(key)
+    return new LimiterPermits({ name, tier, held, policies, locate, executor, isByKey, renew })
   }
 
   /** Denials that are to be charged must reach the store. */

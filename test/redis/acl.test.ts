@@ -127,6 +127,15 @@ deeds.set('leases', {
     await store.close()
   }
 })
+deeds.set('permits', {
+  rule: { limits: [{ limit: 9, window: '1h' }, { concurrency: 2 }] },
+  async act(limiter) {
+    const permits = [await limiter.acquire('key'), await limiter.acquire('key'), await limiter.acquire('key')]
+    await limiter.peek('key')
+    for (const permit of permits) permit.release()
+    await limiter.reset('key')
+  }
+})
 deeds.set('clear', {
   rule: { limit: 4, window: '1h' },
   async act(limiter, store) {

@@ -56,11 +56,12 @@ const purgeMs = 86_400_000
 /** Keeps each key in a row, and lets core decide on it while the row is locked. */
 class TableBackend implements Backend {
   readonly name = 'the table'
-  readonly #table = new Table()
+  readonly #table: Table
   readonly #now: () => number
 
-  constructor(now: () => number) {
+  constructor(now: () => number, table = new Table()) {
     this.#now = now
+    this.#table = table
   }
 
   shardOf = () => 0
@@ -87,3 +88,9 @@ class TableBackend implements Backend {
 
 export const lockingStore = (now: () => number, options: RemoteStoreOptions = {}): RemoteStore =>
   remoteStore(new TableBackend(now), { deadline: '20s', ...options })
+
+/** Makes stores on one table, as several processes have them. */
+export function lockingStores(now: () => number): (options?: RemoteStoreOptions) => RemoteStore {
+  const table = new Table()
+  return (options = {}) => remoteStore(new TableBackend(now, table), { deadline: '20s', ...options })
+}

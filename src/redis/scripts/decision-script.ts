@@ -6,6 +6,8 @@ import keys from '../lua/keys.lua'
 import main from '../lua/main.lua'
 import operations from '../lua/operations.lua'
 import pages from '../lua/pages.lua'
+import permitSets from '../lua/permit-sets.lua'
+import permits from '../lua/permits.lua'
 import readOneByOne from '../lua/read-one-by-one.lua'
 import readTogether from '../lua/read-together.lua'
 import replied from '../lua/replied.lua'
@@ -35,10 +37,21 @@ export function sharedScript(time: TimeSource, parts: RuleParts, names: Strategy
   return assembled(time, parts, names, [noPlainTakes, givenRules])
 }
 
-function assembled(time: TimeSource, { layout }: RuleParts, names: StrategyNames, begin: string[]): Script {
+/** The script of limiters that count what is in flight beside these rules, which it takes as arguments. */
+export function permitScript(time: TimeSource, parts: RuleParts, names: StrategyNames): Script {
+  return assembled(time, parts, names, [noPlainTakes, givenRules], [permitSets, permits])
+}
+
+function assembled(
+  time: TimeSource,
+  { layout }: RuleParts,
+  names: StrategyNames,
+  begin: readonly string[],
+  end: readonly string[] = [main]
+): Script {
   const hasApart = layout.isApart.includes(true)
   const how = hasApart ? readOneByOne : readTogether
   const own = [replied, ...names.lua, ...begin]
-  const rest = [buckets, how, keys, ...(hasApart ? [pages] : []), tier, bucket, operations, main]
+  const rest = [buckets, how, keys, ...(hasApart ? [pages] : []), tier, bucket, operations, ...end]
   return scriptOf(time, [...own, ...rest], names.hasForeign)
 }

@@ -11,10 +11,12 @@ export function processes() {
     (connection.client as { call(...words: readonly string[]): Promise<unknown> }).call(...words)
   return (clock: (() => number) | null, policy: object, prefix: string, settings: RedisStoreOptions = {}) => {
     const { client, calls } = captured(() => ({ command }))
-    const faults = { isDown: false }
+    const faults = { isDown: false, isLossy: false }
     const send = async (words: readonly string[], key: string) => {
       if (faults.isDown) throw new Error('down')
-      return client(words, key)
+      const reply = await client(words, key)
+      if (faults.isLossy) throw new Error('the connection was lost')
+      return reply
     }
     const store = redisStoreOn(send, { prefix, deadline: '10s', ...settings }, clock)
     return { store, calls, faults, limiter: createLimiter({ name: 'api', ...policy, store } as never) }
