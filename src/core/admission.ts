@@ -66,9 +66,14 @@ export class Admission {
     })
   }
 
-  /** Gives back what was admitted at `since`, on the clock of this process. */
+  /** True for permits whose taking is to be told to `release`. */
+  wantsTime(): boolean {
+    return this.#times.isDue()
+  }
+
+  /** Gives back what was admitted at `since`, on the clock of this process; 0 if that was not wanted. */
   release(key: string, permit: number, cost: number, since: number, result: WorkResult): void {
-    if (this.#times.isDue()) this.#times.see(this.#parts.now() - since)
+    if (since !== 0) this.#times.see(this.#parts.now() - since)
     this.#parts.release(key, permit, cost, result)
   }
 

@@ -117,7 +117,7 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 
   instantOf(): number {
-    return monotonicClock()
+    return this.admission!.wantsTime() ? monotonicClock() : 0
   }
 
   giveBackPermit(key: string, permit: number, cost: number, since: number, result: WorkResult): void {

@@ -129,7 +129,7 @@ export class PolicyLimiter implements Limiter {
   }
 
   instantOf({ at }: Verdict): number {
-    return at
+    return this.admission!.wantsTime() ? at : 0
   }
 
   giveBackPermit(key: string, permit: number, cost: number, since: number, result: WorkResult): void {

@@ -32,13 +32,13 @@ export interface Permit extends Decision {
 
 /** Takes permits back. */
 export interface Holder {
-  /** When a verdict has just been given, ms on a clock of this process. */
+  /** When a verdict has just been given, ms on a clock of this process; 0 where nobody will want to know. */
   instantOf(verdict: Verdict): number
   /** True for permits that are held and that the store had forgotten; left out where it forgets none. */
   isPermitLost?(permit: number): boolean
   /**
    * @param permit what the store knows them by
-   * @param since when they were taken, on that clock
+   * @param since what `instantOf` said when they were taken
    */
   giveBackPermit(key: string, permit: number, cost: number, since: number, result: WorkResult): void
 }
@@ -46,7 +46,7 @@ export interface Holder {
 /** Stands for the holder of permits that were lost, once they are released. */
 const lost: Holder = { instantOf: () => 0, giveBackPermit: () => {}, isPermitLost: () => true }
 
-/** What a verdict comes to that may have taken permits. Of a single policy nothing else is made than this (bench/decision.js). */
+/** What a verdict comes to that may have taken permits. Of a single policy nothing else is made than this (bench/in-flight.js). */
 export class OwnPermit implements Permit {
   readonly allowed: boolean
   readonly limit: number
@@ -71,7 +71,7 @@ export class OwnPermit implements Permit {
     this.limit = tiered === null ? policies[0]!.capacity : tiered.limit
     this.remaining = tiered === null ? out[Out.remaining]! : tiered.remaining
     this.retryAfterMs = tiered === null ? out[Out.retryAfterMs]! : tiered.retryAfterMs
-    this.resetMs = tiered === null ? out[Out.resetMs]! : tiered.resetMs
+    this.resetMs = tiered === null ? oneNaN(out[Out.resetMs]!) : tiered.resetMs
     if (tiered?.delayMs !== undefined) this.delayMs = tiered.delayMs
     this.#policy = tiered === null ? policies[0]! : tiered.policy
     this.#source = verdict.source
@@ -116,4 +116,9 @@ export class OwnPermit implements Permit {
   async [Symbol.asyncDispose](): Promise<void> {
     this.release()
   }
+}
+
+/** All that are read from numbers of a store would be objects of their own: most permits have one. */
+function oneNaN(value: number): number {
+  return Number.isNaN(value) ? Number.NaN : value
 }
