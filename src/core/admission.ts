@@ -17,8 +17,11 @@ export interface Asking {
 /** What a limiter lends to the admission of what it counts in flight. */
 export interface AdmissionParts {
   readonly policies: readonly Policy[]
-  /** Takes permits, and charges the windows beside them: all or nothing. */
-  readonly take: (asking: Asking) => Verdict | Promise<Verdict>
+  /**
+   * Takes permits, and charges the windows beside them: all or nothing. `again` for somebody who waits, and whose denial was
+   * counted the first time.
+   */
+  readonly take: (asking: Asking, again: boolean) => Verdict | Promise<Verdict>
   readonly release: (key: string, permit: number, cost: number, result: WorkResult) => void
   /** A clock of this process, ms. */
   readonly now: () => number
@@ -57,7 +60,7 @@ export class Admission {
       mayWait && checkCost(asking.cost) > 0 ? this.#line?.denialOf(this.#lineOf(asking)) : undefined
     // Nobody overtakes those who wait.
     if (ahead !== undefined) return this.#wait(asking, kept(ahead), leaver)
-    const verdict = this.#parts.take(asking)
+    const verdict = this.#parts.take(asking, false)
     if (!isPromiseLike<Verdict>(verdict)) return this.#judge(asking, verdict, leaver, mayWait)
     return verdict.then((late) => {
       if (leaver?.hasLeft !== true) return this.#judge(asking, late, leaver, mayWait)
@@ -105,7 +108,7 @@ export class Admission {
     if (!line.hasRoom(this.#lineOf(asking))) return this.#estimated(asking, denial)
     const wanted = {
       key: this.#lineOf(asking),
-      take: () => this.#parts.take(asking),
+      take: () => this.#parts.take(asking, true),
       giveBack: (verdict: Verdict) => this.#giveBack(asking, verdict),
       isWorthwhile: (verdict: Verdict) => this.#isWorthwhile(verdict, asking)
     }

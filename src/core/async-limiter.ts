@@ -12,7 +12,7 @@ import { countsInFlight } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import { heard, isPromiseLike } from './promise.js'
 import { PolicyVariants } from './variants.js'
-import { type Action, charge, freeOf, peek, spentOf, type Verdict } from './verdict.js'
+import { type Action, charge, freeOf, peek, spentOf, takeAgain, type Verdict } from './verdict.js'
 
 /**
  * Decides with a store outside the process. While that store fails, `onStoreError` decides; `decision.source` says
@@ -149,8 +149,8 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 
   /** Decides under `policies` that may be variants of the limiter's own. */
-  take(key: Key, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
-    if (checkCost(cost) > 0) return this.#buckets.decide(this.#take, keyText(key), cost, policies)
+  take(key: Key, cost: number, policies: readonly Policy[], action = this.#take): Verdict | Promise<Verdict> {
+    if (checkCost(cost) > 0) return this.#buckets.decide(action, keyText(key), cost, policies)
     const look = this.#buckets.decide(peek, keyText(key), 1, policies)
     return look instanceof Promise ? look.then(freeOf) : freeOf(look)
   }
@@ -179,7 +179,8 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     const buckets = this.#buckets
     const admission: Admission = new Admission({
       policies: this.policies,
-      take: ({ key, cost, policies }) => this.take(key, cost, policies),
+      take: ({ key, cost, policies }, again) =>
+        this.take(key, cost, policies, again ? takeAgain : this.#take),
       release: (key, permit, cost, result) => {
         buckets.release!(key, permit, cost, result)
         admission.released(key)

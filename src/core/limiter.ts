@@ -12,7 +12,7 @@ import { countsInFlight } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import type { Buckets } from './store.js'
 import { PolicyVariants } from './variants.js'
-import { type Action, charge, freeOf, peek, spentOf, type Verdict } from './verdict.js'
+import { type Action, charge, freeOf, peek, spentOf, takeAgain, type Verdict } from './verdict.js'
 
 /** Decides synchronously whether requests are admitted. */
 export interface Limiter {
@@ -165,10 +165,10 @@ export class PolicyLimiter implements Limiter {
   }
 
   /** Decides under `policies` that may be variants of the limiter's own. To be read before the next decision. */
-  take(key: Key, cost: number, policies: readonly Policy[]): Verdict {
+  take(key: Key, cost: number, policies: readonly Policy[], action = this.#take): Verdict {
     return checkCost(cost) === 0
       ? freeOf(this.#decide(peek, key, 1, policies))
-      : this.#decide(this.#take, key, cost, policies)
+      : this.#decide(action, key, cost, policies)
   }
 
   /** Looks, under such policies. To be read before the next decision. */
@@ -200,7 +200,8 @@ export class PolicyLimiter implements Limiter {
     const buckets = this.#buckets
     const admission = new Admission({
       policies: this.policies,
-      take: ({ key, cost, policies }) => this.take(key, cost, policies),
+      take: ({ key, cost, policies }, again) =>
+        this.take(key, cost, policies, again ? takeAgain : this.#take),
       release: (key, permit, cost, result) => buckets.release!(key, permit, cost, result),
       now: this.now,
       releasesUnseen: buckets.releasesUnseen === true

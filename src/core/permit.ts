@@ -57,6 +57,7 @@ export class OwnPermit implements Permit {
   readonly #policy: Policy
   readonly #source: Source
   readonly #tiers: readonly Decision[] | null
+  readonly #isBlocked: boolean
   readonly #key: string
   readonly #cost: number
   readonly #since: number
@@ -76,6 +77,7 @@ export class OwnPermit implements Permit {
     this.#policy = tiered === null ? policies[0]! : tiered.policy
     this.#source = verdict.source
     this.#tiers = tiered === null ? null : tiered.tiers
+    this.#isBlocked = verdict.isBlocked
     this.#key = key
     this.#cost = cost
     this.#since = permit === 0 ? 0 : holder.instantOf(verdict)
@@ -96,7 +98,7 @@ export class OwnPermit implements Permit {
   }
 
   get isEstimate(): boolean {
-    return isEstimated(this)
+    return !this.#isBlocked && isEstimated(this)
   }
 
   get isLost(): boolean {

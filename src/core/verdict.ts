@@ -25,6 +25,9 @@ export interface Action {
 /** Looks, and changes nothing. */
 export const peek: Action = { kind: 'peek', countDenied: false, blockMs: 0 }
 
+/** Charges what is admitted, for somebody whose denial was counted before. */
+export const takeAgain: Action = { kind: 'take', countDenied: false, blockMs: 0 }
+
 /** Charges units that have already been spent, up to what is left. */
 export const charge: Action = { kind: 'charge', countDenied: false, blockMs: 0 }
 

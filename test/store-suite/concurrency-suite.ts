@@ -208,6 +208,26 @@ export function concurrencySuite(name: string, makeStore: () => Store): void {
       expect((await limiter.acquire('b')).allowed).toBe(true)
     })
 
+    it('counts the denial of who waits once', async () => {
+      const limiter = limiterOf({
+        limits: [
+          { concurrency: 1, queue: 2, maxWait: '1m' },
+          { limit: 10, window: '1h', strategy: 'gcra' }
+        ],
+        countDenied: true,
+        now
+      })
+      const first = await limiter.acquire('a')
+      const waits = [limiter.acquire('a'), limiter.acquire('a')]
+      const charged = () => 10 - limiter.peek('a').tiers[1]!.remaining
+      const before = charged()
+      first.release()
+      const second = await waits[0]!
+      expect(charged()).toBe(before + 1)
+      second.release()
+      expect((await waits[1]!).allowed).toBe(true)
+    })
+
     it('lets nobody wait for what never comes, or for a window', async () => {
       const limiter = limiterOf({
         limits: [
