@@ -62,6 +62,13 @@ export function openLimiter({ store, now, block: blockMs, settings, ...opening }
         store,
         'a limit that finds itself (`concurrency: { adaptive }`) is of one process: give it a limiter of its own, with `store: memoryStore()`'
       )
+    const line = asked.policies.find(({ queue }) => queue > 0)
+    if (line !== undefined && asked.countDenied)
+      throw badOption(
+        'queue',
+        line.queue,
+        'with `countDenied` such a store would charge whoever waits each time that it looks for a permit; leave one of them out'
+      )
     if (now !== undefined)
       throw badOption('now', now, "the store has a clock of its own, the server's; leave it out")
     const buckets = store.openAsync({ ...asked, settings })

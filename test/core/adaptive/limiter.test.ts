@@ -82,6 +82,14 @@ describe('a limit that finds itself', () => {
     expect(() => createLimiter({ concurrency } as never)).toThrow(naming('HEADGATE_BAD_OPTION', part))
   })
 
+  it('and a line whose looks would be charged are refused with a store outside the process', async () => {
+    const { redisStore } = await import('../../../src/redis/index.js')
+    const store = redisStore(async () => null)
+    expect(() => createLimiter({ concurrency: 1, queue: 3, countDenied: true, store })).toThrow(
+      naming('HEADGATE_BAD_OPTION', '`queue` is 3', '`countDenied`')
+    )
+  })
+
   it('is of one process', async () => {
     const { redisStore } = await import('../../../src/redis/index.js')
     const store = redisStore(async () => null)
