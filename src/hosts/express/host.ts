@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnswerWatch, Host } from '../../http/host.js'
+import { isResponseOver, onResponseOver } from '../../http/node-response.js'
 import { hasBody } from '../../http/preflight.js'
 import type { RequestRateLimit } from '../../http/request-rate-limit.js'
 import { sentStatus } from '../sent-status.js'
@@ -61,12 +62,8 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
     response.on('error', () => {})
     response.end()
   },
-  isClosed: (response) => response.closed || response.destroyed,
-  onEnd(response, ended) {
-    // Not `once`, which takes longer than all else that is done for the end of a response (bench/http.js, in flight).
-    response.on('finish', () => ended(true))
-    response.on('close', () => ended(false))
-  }
+  isClosed: isResponseOver,
+  onEnd: onResponseOver
 }
 
 /** Methods of Express that answer, but not before they return. */

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AnswerWatch, Host } from '../../http/host.js'
+import { isResponseOver, onResponseOver } from '../../http/node-response.js'
 import { hasBody } from '../../http/preflight.js'
 import { sentStatus } from '../sent-status.js'
 import { type Answering, asGiven, watchCalls } from '../watch-calls.js'
@@ -54,11 +55,8 @@ export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
     raw.on('error', () => {})
     raw.end()
   },
-  isClosed: ({ raw }) => isGone(raw),
-  onEnd({ raw }, ended) {
-    raw.on('finish', () => ended(isWhole(raw)))
-    raw.on('close', () => ended(false))
-  }
+  isClosed: ({ raw }) => isResponseOver(raw) || isGone(raw),
+  onEnd: ({ raw }, ended) => onResponseOver(raw, (isSent) => ended(isSent && isWhole(raw)))
 }
 
 /** What answers, though `reply.sent` is false while async hooks run, or a file is looked for. */

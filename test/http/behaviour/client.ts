@@ -83,6 +83,18 @@ export class Client {
     return { answer, abort: () => request.destroy() }
   }
 
+  /** Writes so many requests to one connection at once, and leaves them to the caller, who may destroy it. */
+  pipeline(count: number, path = '/'): net.Socket {
+    const socket = net.connect(
+      'port' in this.#address
+        ? { port: this.#address.port, host: '127.0.0.1' }
+        : { path: this.#address.socketPath }
+    )
+    socket.on('error', () => {})
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`.repeat(count))
+    return socket
+  }
+
   /** The socket of a request that the server upgrades. */
   upgrade(path = '/'): Promise<net.Socket> {
     const headers = { Connection: 'Upgrade', Upgrade: 'x' }

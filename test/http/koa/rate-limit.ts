@@ -10,8 +10,10 @@ import {
   type Host,
   hasBody,
   hopByHop,
+  isResponseOver,
   type KeyedLimiter,
   limiterBehind,
+  onResponseOver,
   type RequestRateLimit,
   type TrustedHops,
   TurnWatch
@@ -60,8 +62,8 @@ const koaHost: Host<KoaContext, KoaContext> = {
   cutShort(ctx) {
     ctx.res.on('error', () => {}).end()
   },
-  isClosed: ({ res }) => res.closed || res.destroyed,
-  onEnd: ({ res }, ended) => void res.once('finish', () => ended(true)).once('close', () => ended(false))
+  isClosed: ({ res }) => isResponseOver(res),
+  onEnd: ({ res }, ended) => onResponseOver(res, ended)
 }
 
 /** Koa knows true and false alone; ranges and a number of hops are for limiters. */

@@ -189,6 +189,21 @@ export function inFlight(framework: Framework): void {
       await allFree(app, 2)
     })
 
+    it('INF-20: requests that were pipelined come back with their connection, and wait for nothing without it', async () => {
+      const { handler, begun, held } = holding()
+      const app = await serve({ concurrency: 5, queue: 5, maxWait: '1m' }, handler)
+      const socket = app.pipeline(8)
+      await begun(5)
+      expect(await free(app)).toBe(0)
+      socket.destroy()
+      await allFree(app, 5)
+      for (const one of held) one.open()
+      await turns()
+      // Nobody who was in line is served now.
+      expect(held).toHaveLength(5)
+      expect(await free(app)).toBe(5)
+    })
+
     it('INF-07: what is upgraded is in flight for as long as its socket lives', async () => {
       const app = await serve({ concurrency: 1 }, async (exchange) => {
         const { socket } = raw(exchange)

@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/*
+ * When a response of Node is over. Its own events do not tell where it was pipelined and its turn had not come when the
+ * connection was closed, and where a handler has taken the connection from it.
+ */
+
+/** What waits for the end of a connection: one listener for all, as a client may have hundreds of requests on one. */
+const slot = Symbol('headgate.connection')
+
+interface Connection {
+  readonly destroyed?: boolean
+  once?(event: 'close', listener: () => void): unknown
+  [slot]?: Set<() => void>
+}
+
+/** What leads from a response to its connection, but in HTTP/2, where streams end for themselves. */
+interface Response {
+  readonly req?: Pick<IncomingMessage, 'socket'> | undefined
+  readonly stream?: unknown
+}
+
+function connectionOf({ req, stream }: Response): Connection | null {
+  return stream === undefined ? ((req?.socket as Connection | undefined) ?? null) : null
+}
+
+/** True once a response has ended or its client is gone. */
+export function isResponseOver(response: ServerResponse): boolean {
+  return response.closed || response.destroyed || connectionOf(response as Response)?.destroyed === true
+}
+
+/**
+ * Calls back when a response was sent (true), and when it ended otherwise or its client went away (false). It may call
+ * several times: the first counts. After a 101 the connection is what counts.
+ */
+export function onResponseOver(response: ServerResponse, over: (isSent: boolean) => void): void {
+  const connection = connectionOf(response as Response)
+  const waiting = connection === null ? null : waitingOn(connection)
+  const cut = () => over(false)
+  const end = (isSent: boolean) => {
+    if (waiting !== null) {
+      if (response.statusCode === 101 && connection!.destroyed !== true) return
+      waiting.delete(cut)
+    }
+    over(isSent)
+  }
+  waiting?.add(cut)
+  // Not `once`, which takes longer than all else that is done for the end of a response (bench/http.js, in flight).
+  response.on('finish', () => end(true))
+  response.on('close', () => end(false))
+}
+
+function waitingOn(connection: Connection): Set<() => void> | null {
+  const known = connection[slot]
+  if (known !== undefined) return known
+  // Objects that stand for one, as in injected requests, may have no events.
+  if (typeof connection.once !== 'function') return null
+  const waiting = new Set<() => void>()
+  connection[slot] = waiting
+  connection.once('close', () => {
+    for (const cut of waiting) cut()
+    waiting.clear()
+  })
+  return waiting
+}
