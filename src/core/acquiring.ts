@@ -1,6 +1,7 @@
 import type { Admission } from './admission.js'
 import { HeadgateError } from './errors.js'
 import { checkCost } from './key-and-cost.js'
+import { badOption } from './options.js'
 import { type Holder, OwnPermit, type Permit } from './permit.js'
 import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
@@ -71,6 +72,7 @@ export async function ranWith<T>(
   acquire: () => Permit | Promise<Permit>,
   work: (permit: Permit) => T | PromiseLike<T>
 ): Promise<Ran<T>> {
+  if (typeof work !== 'function') throw badOption('work', work, 'give a function that does it')
   const decision = await acquire()
   if (!decision.allowed) return { allowed: false, decision }
   try {

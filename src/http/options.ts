@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.js'
 import { type OptionTable, readOptions } from '../core/options.js'
 import { limitOptions, type PolicyOrLimits, readLimits } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
-import { type LimiterSettings, limiterOptions, warnOfIdleCounting } from '../limiter/options.js'
+import { type LimiterSettings, limiterOptions, warnOfIdle } from '../limiter/options.js'
 import type { ForwardedSource } from './forwarded.js'
 import { type HeaderPlan, headerPlan } from './headers/index.js'
 import { type CountPredicate, type HttpSettings, httpOptions, type ShadowListener } from './http-options.js'
@@ -60,7 +60,7 @@ export function gatePlan<Req, Res>(
   const rules = ruleSource(written, options, labelled)
   const read = readOptions(httpOptions, options, { rules, headers, countOnly: options.countOnly })
   const { shadow } = read
-  if (read.cost === 1) warnOfIdleCounting(options, written.tiers, where)
+  warnOfIdle(options, written.tiers, where, read.cost === 1)
   return {
     rules,
     key,

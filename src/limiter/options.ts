@@ -50,30 +50,51 @@ export function buildLimiter(
 ): BuiltLimiter {
   const { tiers } = readLimits<PolicyOptions>(options, limiterOptions, 'a limiter')
   const limiter = limiterOpener(options, fallback, owner)(tiers)
-  warnOfIdleCounting(options, tiers, 'a limiter')
+  warnOfIdle(options, tiers, 'a limiter')
   return limiter
 }
 
-/** Whose counting was said to be idle. */
+/** Whose settings were said to be idle. */
 const saidIdle = new Set<string>()
 
+/** What is about windows alone. */
+const aboutWindows = ['countDenied', 'block', 'countOnly'] as const
+
+/** The settings that may find nothing to do. */
+export interface IdleSettings extends Pick<LimiterSettings, 'countDenied' | 'block'> {
+  readonly countOnly?: unknown
+}
+
 /**
- * Says once for each place that `countDenied` finds nothing left to charge, for a limiter whose requests cost 1 as far as
- * one knows.
+ * Says once for each place what finds nothing to do: settings about windows where there is none; and `countDenied`, for a
+ * limiter whose requests cost 1 as far as one knows, on a fixed window that has nothing left to charge.
  */
-export function warnOfIdleCounting(
-  { countDenied }: LimiterSettings,
-  tiers: readonly Pick<PolicyOptions, 'strategy'>[],
-  where: string
+export function warnOfIdle(
+  settings: IdleSettings,
+  tiers: readonly { readonly strategy?: unknown; readonly concurrency?: unknown }[],
+  where: string,
+  costsOne = true
 ): void {
-  if (countDenied !== true || tiers.length > 1 || saidIdle.has(where)) return
-  if (policyOptions.strategy.read('strategy', tiers[0]!.strategy) !== fixedWindow) return
-  saidIdle.add(where)
-  warn(
-    'HEADGATE_IDLE_OPTION',
-    `\`countDenied\` of ${where} does nothing on a fixed window for requests of cost 1: a denied one finds nothing left to charge. To ` +
-      "keep clients out that go on, take `block`, or a strategy such as 'sliding-window'."
-  )
+  if (tiers.every(({ concurrency }) => concurrency !== undefined)) {
+    for (const name of aboutWindows)
+      if (settings[name] !== undefined && settings[name] !== false)
+        sayIdle(
+          `\`${name}\` of ${where} does nothing: it is about windows, and there is \`concurrency\` alone. Leave it out, or put a ` +
+            'window into `limits` as well.'
+        )
+  } else if (costsOne && settings.countDenied === true && tiers.length === 1) {
+    if (policyOptions.strategy.read('strategy', tiers[0]!.strategy) !== fixedWindow) return
+    sayIdle(
+      `\`countDenied\` of ${where} does nothing on a fixed window for requests of cost 1: a denied one finds nothing left to charge. To ` +
+        "keep clients out that go on, take `block`, or a strategy such as 'sliding-window'."
+    )
+  }
+}
+
+function sayIdle(message: string): void {
+  if (saidIdle.has(message)) return
+  saidIdle.add(message)
+  warn('HEADGATE_IDLE_OPTION', message)
 }
 
 /**

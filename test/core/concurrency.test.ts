@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { rateLimit } from '../../src/express/index.js'
 import { createLimiter, memoryStore } from '../../src/index.js'
 import { concurrencySuite } from '../store-suite/concurrency-suite.js'
 import { naming } from '../support/errors.js'
@@ -20,5 +21,31 @@ describe('wrong options', () => {
     [{ concurrency: 3, queue: 3, maxWait: '60d' }, ['`maxWait` is "60d"']]
   ])('%j is refused', (options, parts) => {
     expect(() => createLimiter(options as never)).toThrow(naming('HEADGATE_BAD_OPTION', ...parts))
+  })
+})
+
+describe('settings about windows, where there are none', () => {
+  it('are said to do nothing, once each', async () => {
+    const heard: string[] = []
+    const hear = ({ message }: Error) => void heard.push(message)
+    process.on('warning', hear)
+    for (let i = 0; i < 2; i++) {
+      createLimiter({ concurrency: 1, block: '1m', countDenied: true })
+      rateLimit({ concurrency: 1, countOnly: 'failures' })
+      createLimiter({ limits: [{ concurrency: 1 }, { limit: 5, window: '1s' }], block: '1m' })
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('warning', hear)
+    expect(heard.map((message) => message.slice(0, message.indexOf(':')))).toEqual([
+      '`countDenied` of a limiter does nothing',
+      '`block` of a limiter does nothing',
+      '`countOnly` of rateLimit does nothing'
+    ])
+  })
+
+  it('and work that is no function is refused before it takes anything', async () => {
+    const limiter = createLimiter({ concurrency: 1 })
+    await expect(limiter.run('a', 'work' as never)).rejects.toThrow(naming('HEADGATE_BAD_OPTION', '`work`'))
+    expect(limiter.peek('a').remaining).toBe(1)
   })
 })
