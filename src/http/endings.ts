@@ -49,9 +49,11 @@ export function whenEnded<Res>(host: Host<never, Res>, response: Res, ended: End
   return () => ending.delete(ended)
 }
 
-/** The same where nobody takes it back. */
-export function onEnded<Res>(host: Host<never, Res>, response: Res, ended: Ended): void {
-  endingOf(host, response).add(ended)
+/** The same where nobody takes it back; true if it has ended already. */
+export function onEnded<Res>(host: Host<never, Res>, response: Res, ended: Ended): boolean {
+  const ending = endingOf(host, response)
+  ending.add(ended)
+  return ending.isWhole !== undefined
 }
 
 function endingOf<Res>(host: Host<never, Res>, response: Res): Ending {

@@ -208,9 +208,9 @@ export class Gate<Req, Res> implements Recorder {
     const decision = permit ?? decisionOf(verdict, true)
     const record = new RequestRateLimit(asked, decision, at, permit)
     if (permit?.allowed === true) {
-      onEnded(exchange!.host, exchange!.response, (isWhole) => permit.release(resultOf(exchange!, isWhole)))
+      const end = (isWhole: boolean) => permit.release(resultOf(exchange!, isWhole))
       // Its client has left while something was awaited: nobody is served.
-      if (exchange!.host.isClosed(exchange!.response)) return answered
+      if (onEnded(exchange!.host, exchange!.response, end)) return answered
     }
     const earlier = recordOf(request)
     if (earlier !== undefined) record.follow(earlier)

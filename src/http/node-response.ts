@@ -11,8 +11,11 @@ const slot = Symbol('headgate.connection')
 interface Connection {
   readonly destroyed?: boolean
   once?(event: 'close', listener: () => void): unknown
-  [slot]?: Set<() => void>
+  [slot]?: Set<Over>
 }
+
+/** Waits for the end of a response: true where it was sent. */
+type Over = (isSent: boolean) => void
 
 /** What leads from a response to its connection, but in HTTP/2, where streams end for themselves. */
 interface Response {
@@ -33,32 +36,31 @@ export function isResponseOver(response: ServerResponse): boolean {
  * Calls back when a response was sent (true), and when it ended otherwise or its client went away (false). It may call
  * several times: the first counts. After a 101 the connection is what counts.
  */
-export function onResponseOver(response: ServerResponse, over: (isSent: boolean) => void): void {
+export function onResponseOver(response: ServerResponse, over: Over): void {
   const connection = connectionOf(response as Response)
   const waiting = connection === null ? null : waitingOn(connection)
-  const cut = () => over(false)
   const end = (isSent: boolean) => {
     if (waiting !== null) {
       if (response.statusCode === 101 && connection!.destroyed !== true) return
-      waiting.delete(cut)
+      waiting.delete(over)
     }
     over(isSent)
   }
-  waiting?.add(cut)
+  waiting?.add(over)
   // Not `once`, which takes longer than all else that is done for the end of a response (bench/http.js, in flight).
   response.on('finish', () => end(true))
   response.on('close', () => end(false))
 }
 
-function waitingOn(connection: Connection): Set<() => void> | null {
+function waitingOn(connection: Connection): Set<Over> | null {
   const known = connection[slot]
   if (known !== undefined) return known
   // Objects that stand for one, as in injected requests, may have no events.
   if (typeof connection.once !== 'function') return null
-  const waiting = new Set<() => void>()
+  const waiting = new Set<Over>()
   connection[slot] = waiting
   connection.once('close', () => {
-    for (const cut of waiting) cut()
+    for (const over of waiting) over(false)
     waiting.clear()
   })
   return waiting
