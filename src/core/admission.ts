@@ -41,7 +41,7 @@ export class Admission {
     this.#parts = parts
     this.#tier = policies.findIndex(countsInFlight)
     const { queue, maxWaitMs } = policies[this.#tier]!
-    this.#line = queue === 0 ? null : new WaitingLine({ places: queue, maxWaitMs, looks: releasesUnseen })
+    this.#line = queue === 0 ? null : new WaitingLine({ most: queue, maxWaitMs, looks: releasesUnseen })
   }
 
   /** True where one may have to wait. */

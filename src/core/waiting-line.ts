@@ -18,7 +18,7 @@ export interface Wanted {
 /** Somebody who may leave, before, while or after a line is joined. */
 export class Leaver {
   hasLeft = false
-  /** Gives up the place; set while there is one. */
+  /** Has it leave the line; set while it is in one. */
   giveUp: (() => void) | null = null
 
   leave(): void {
@@ -30,8 +30,8 @@ export class Leaver {
 /** How a wait ends: by a verdict, or null for whoever has left. */
 type Resolve = (verdict: Verdict | null) => void
 
-/** A place in line. */
-class Place {
+/** Somebody in a line. */
+class Waiter {
   readonly wanted: Wanted
   /** What is answered if the wait ends now. */
   denial: Verdict
@@ -59,7 +59,7 @@ class Place {
 /** How a line works. */
 export interface LineSettings {
   /** How many may wait for each key. */
-  readonly places: number
+  readonly most: number
   readonly maxWaitMs: number
   /** True where permits may be released without `released` being called: then the first of each line looks now and then. */
   readonly looks: boolean
@@ -68,7 +68,7 @@ export interface LineSettings {
 /** Those who wait for permits: for each key in the order of their arrival, a few of them, and for a while. */
 export class WaitingLine {
   readonly #settings: LineSettings
-  readonly #lines = new Map<string, Place[]>()
+  readonly #lines = new Map<string, Waiter[]>()
   #isClosed = false
   #looking: ReturnType<typeof setInterval> | undefined
 
@@ -92,7 +92,7 @@ export class WaitingLine {
 
   /** True where one more may wait for a key. */
   hasRoom(key: string): boolean {
-    return !this.#isClosed && this.length(key) < this.#settings.places
+    return !this.#isClosed && this.length(key) < this.#settings.most
   }
 
   /**
@@ -102,12 +102,12 @@ export class WaitingLine {
    */
   join(wanted: Wanted, denial: Verdict, leaver: Leaver | null): Promise<Verdict | null> {
     return new Promise((resolve) => {
-      const place = new Place(wanted, denial, leaver, resolve)
+      const waiter = new Waiter(wanted, denial, leaver, resolve)
       const line = this.#lines.get(wanted.key)
-      if (line === undefined) this.#lines.set(wanted.key, [place])
-      else line.push(place)
-      place.timer = setTimeout(() => this.#end(place, place.denial), this.#settings.maxWaitMs)
-      if (leaver !== null) leaver.giveUp = () => this.#end(place, null)
+      if (line === undefined) this.#lines.set(wanted.key, [waiter])
+      else line.push(waiter)
+      waiter.timer = setTimeout(() => this.#end(waiter, waiter.denial), this.#settings.maxWaitMs)
+      if (leaver !== null) leaver.giveUp = () => this.#end(waiter, null)
       if (this.#settings.looks) this.#looking ??= setInterval(() => this.#lookAll(), lookMs)
       // Permits may have come back while its first denial was on its way.
       if (this.#settings.looks && line === undefined) this.serve(wanted.key)
@@ -118,26 +118,26 @@ export class WaitingLine {
   serve(key: string): void {
     const line = this.#lines.get(key)
     while (line !== undefined && line.length > 0) {
-      const place = line[0]!
-      if (place.isAsking) return
-      place.isAsking = true
+      const waiter = line[0]!
+      if (waiter.isAsking) return
+      waiter.isAsking = true
       let asked: Verdict | Promise<Verdict>
       try {
-        asked = place.wanted.take()
+        asked = waiter.wanted.take()
       } catch (error) {
         asked = Promise.reject(error)
       }
       if (isPromiseLike<Verdict>(asked)) {
         asked.then(
           (verdict) => {
-            if (this.#hear(place, verdict)) this.serve(key)
+            if (this.#hear(waiter, verdict)) this.serve(key)
           },
           // What fails is for the user's own functions to tell: the wait ends as if nothing had become free.
-          () => this.#end(place, place.denial)
+          () => this.#end(waiter, waiter.denial)
         )
         return
       }
-      if (!this.#hear(place, asked)) return
+      if (!this.#hear(waiter, asked)) return
     }
   }
 
@@ -145,39 +145,39 @@ export class WaitingLine {
   close(): void {
     this.#isClosed = true
     for (const line of [...this.#lines.values()])
-      for (const place of [...line]) this.#end(place, { ...place.denial, source: 'closed' })
+      for (const waiter of [...line]) this.#end(waiter, { ...waiter.denial, source: 'closed' })
   }
 
   /** Takes the answer to whoever is first; true if the next one is to be asked for. */
-  #hear(place: Place, verdict: Verdict): boolean {
-    place.isAsking = false
-    if (place.isOver) {
-      if (verdict.isAllowed) place.wanted.giveBack(verdict)
+  #hear(waiter: Waiter, verdict: Verdict): boolean {
+    waiter.isAsking = false
+    if (waiter.isOver) {
+      if (verdict.isAllowed) waiter.wanted.giveBack(verdict)
       return true
     }
-    if (!verdict.isAllowed && place.wanted.isWorthwhile(verdict)) {
-      place.denial = kept(verdict)
+    if (!verdict.isAllowed && waiter.wanted.isWorthwhile(verdict)) {
+      waiter.denial = kept(verdict)
       return false
     }
-    this.#remove(place)
-    place.end(kept(verdict))
+    this.#remove(waiter)
+    waiter.end(kept(verdict))
     return true
   }
 
-  #end(place: Place, verdict: Verdict | null): void {
-    if (place.isOver) return
-    const wasFirst = this.#lines.get(place.wanted.key)?.[0] === place
-    this.#remove(place)
-    place.end(verdict)
+  #end(waiter: Waiter, verdict: Verdict | null): void {
+    if (waiter.isOver) return
+    const wasFirst = this.#lines.get(waiter.wanted.key)?.[0] === waiter
+    this.#remove(waiter)
+    waiter.end(verdict)
     // Whoever is behind may want fewer.
-    if (wasFirst && !place.isAsking) this.serve(place.wanted.key)
+    if (wasFirst && !waiter.isAsking) this.serve(waiter.wanted.key)
   }
 
-  #remove(place: Place): void {
-    const { key } = place.wanted
+  #remove(waiter: Waiter): void {
+    const { key } = waiter.wanted
     const line = this.#lines.get(key)
     if (line === undefined) return
-    const at = line.indexOf(place)
+    const at = line.indexOf(waiter)
     if (at >= 0) line.splice(at, 1)
     if (line.length === 0) this.#lines.delete(key)
     if (this.#lines.size > 0) return
