@@ -1,7 +1,6 @@
 export type { Ran, WaitOptions, WaitSignal } from './core/acquiring.js'
 export type { AsyncLimiter } from './core/async-limiter.js'
 export type { Limiter, QueueingLimiter } from './core/limiter.js'
-export type { Permit } from './core/permit.js'
 export { defineStrategy } from './core/registry.js'
 export {
   Limit,

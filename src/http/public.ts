@@ -10,6 +10,7 @@ export type { Decision } from '../core/decision.js'
 export type { Duration } from '../core/duration.js'
 export { type ErrorCode, HeadgateError } from '../core/errors.js'
 export type { Key } from '../core/key-and-cost.js'
+export type { Permit } from '../core/permit.js'
 export type { Policy } from '../core/policy.js'
 export type {
   ConcurrencyOptions,
