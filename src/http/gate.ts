@@ -1,18 +1,16 @@
-import type { WorkResult } from '../core/adaptive/adaptive-limit.js'
-import type { Admission } from '../core/admission.js'
 import { decisionOf } from '../core/decision.js'
 import { badOption } from '../core/options.js'
 import { OwnPermit } from '../core/permit.js'
 import type { Verdict } from '../core/verdict.js'
-import { Leaver } from '../core/waiting-line.js'
 import { warn } from '../core/warn.js'
 import { addressKey } from './address.js'
 import type { HandParts } from './by-hand.js'
-import { type Client, clientOf, nobody, peerOf } from './client-address.js'
+import { type Client, nobody } from './client-address.js'
+import { Clients } from './clients.js'
 import { CountOnly } from './count-only.js'
 import { DenialMaker } from './denial-maker.js'
-import { onEnded, whenEnded } from './endings.js'
-import { type Exchange, exchangeOf, type Host } from './host.js'
+import type { Exchange, Host } from './host.js'
+import { admitInFlight, releaseAtEnd } from './in-flight.js'
 import { type KeyReader, keyReader } from './key.js'
 import { preflightKey } from './key-text.js'
 import type { GatePlan } from './options.js'
@@ -24,7 +22,6 @@ import { keepRecord, recordOf } from './records.js'
 import { type Asked, type Recorder, RequestRateLimit } from './request-rate-limit.js'
 import type { Rules } from './rules.js'
 import { UserWatch } from './user-watch.js'
-import { ProxyWatch } from './warnings.js'
 
 /**
  * The order of events for one request, written once for all frameworks: skip, key, cost, decide, headers, then
@@ -41,7 +38,7 @@ export class Gate<Req, Res> implements Recorder {
   readonly #fields: QuotaFields
   readonly #denials: DenialMaker<Req, Res>
   readonly #usesAddress: boolean
-  readonly #watch = new ProxyWatch()
+  readonly #clients: Clients
   readonly #users: UserWatch | null
   readonly #countOnly: CountOnly<Req, Res> | null
   /** Requests that something is awaited for; null as long as nothing ever was. */
@@ -50,6 +47,7 @@ export class Gate<Req, Res> implements Recorder {
 
   constructor(plan: GatePlan<Req, Res>) {
     this.#plan = plan
+    this.#clients = new Clients(plan.forwarded)
     this.#key = keyReader(plan.key, plan.ipv6Subnet)
     this.#fields = new QuotaFields(plan)
     this.#denials = new DenialMaker(plan, this.#fields)
@@ -81,7 +79,7 @@ export class Gate<Req, Res> implements Recorder {
   #begin(host: Host<Req, Res>, request: Req, response: Res): Outcome | PromiseLike<Outcome> {
     // Read first: a client that leaves while something is awaited takes its address along.
     const client =
-      this.#usesAddress || host.method(request) === 'OPTIONS' ? this.#clientOf(host, request) : nobody
+      this.#usesAddress || host.method(request) === 'OPTIONS' ? this.#clients.of(host, request) : nobody
     const { skip = null } = this.#plan
     if (skip === null) return this.#admit(host, request, response, client)
     const skips = skip(request)
@@ -130,7 +128,7 @@ export class Gate<Req, Res> implements Recorder {
   }
 
   #keyOf(host: Host<Req, never>, request: Req): string | Promise<string> {
-    const { address } = this.#usesAddress ? this.#clientOf(host, request) : nobody
+    const { address } = this.#usesAddress ? this.#clients.of(host, request) : nobody
     return this.#key.read(request, address, host)
   }
 
@@ -174,26 +172,14 @@ export class Gate<Req, Res> implements Recorder {
 
   #decide(asked: Asked<Req, Res>): Outcome | PromiseLike<Outcome> {
     const { limiter, policies, key, cost } = asked
-    if (limiter.admission !== null) return this.#admitInFlight(asked, limiter.admission)
+    if (limiter.admission !== null)
+      return admitInFlight(asked, limiter.admission, !this.isShadow, (verdict, exchange) =>
+        this.#conclude(asked, verdict, exchange)
+      )
     const verdict = limiter.take(key, cost, policies)
     return isPromiseLike<Verdict>(verdict)
       ? Promise.resolve(verdict).then((late) => this.#conclude(asked, late))
       : this.#conclude(asked, verdict)
-  }
-
-  /** Decides where what is in flight is counted: the request may have to wait, and gives back what it takes at its end. */
-  #admitInFlight(asked: Asked<Req, Res>, admission: Admission): Outcome | PromiseLike<Outcome> {
-    const { host, response } = asked
-    const exchange = exchangeOf(host, response)
-    // What is only watched waits for nobody.
-    const leaver = admission.hasLine && !this.isShadow ? new Leaver() : null
-    const verdict = admission.admit(asked, leaver, !this.isShadow)
-    if (!isPromiseLike<Verdict | null>(verdict)) return this.#conclude(asked, verdict, exchange)
-    const stop = leaver === null ? null : whenEnded(exchange.host, exchange.response, () => leaver.leave())
-    return verdict.then((late) => {
-      stop?.()
-      return late === null ? answered : this.#conclude(asked, late, exchange)
-    })
   }
 
   /** Tells of a decision, and makes the outcome of it. */
@@ -207,11 +193,8 @@ export class Gate<Req, Res> implements Recorder {
     const permit = exchange === null ? null : new OwnPermit(verdict, asked.limiter, asked.key, asked.cost)
     const decision = permit ?? decisionOf(verdict, true)
     const record = new RequestRateLimit(asked, decision, at, permit)
-    if (permit?.allowed === true) {
-      const end = (isWhole: boolean) => permit.release(resultOf(exchange!, isWhole))
-      // Its client has left while something was awaited: nobody is served.
-      if (onEnded(exchange!.host, exchange!.response, end)) return answered
-    }
+    // Its client has left while something was awaited: nobody is served.
+    if (permit?.allowed === true && releaseAtEnd(permit, exchange!)) return answered
     const earlier = recordOf(request)
     if (earlier !== undefined) record.follow(earlier)
     keepRecord(request, record)
@@ -251,29 +234,6 @@ export class Gate<Req, Res> implements Recorder {
       }
     return false
   }
-
-  #clientOf(host: Host<Req, never>, request: Req): Client {
-    const { forwarded: source } = this.#plan
-    const field = host.header(request, source)
-    const socket = host.socket(request)
-    let client: Client
-    if (field === undefined) client = peerOf(socket)
-    else {
-      const trust = host.trust(request)
-      this.#watch.see(host.trustOption, trust, host.trustSetting(request), socket)
-      client = clientOf({ socket, field, source, trust, ip: () => host.ip(request) })
-    }
-    if (client.standing === 'unreadable' || client.address === 'unix') this.#watch.missAddress(client)
-    return client
-  }
-}
-
-/** What the end of a response says of capacity. */
-function resultOf({ host, response }: Exchange, isWhole: boolean): WorkResult {
-  if (!isWhole) return 'aborted'
-  const status = host.sentStatus(response)
-  if (status >= 500) return 'failure'
-  return status >= 200 && status < 400 ? 'success' : 'ignored'
 }
 
 /** Nothing but true skips: what is true by mistake, such as the text 'false', must not switch the limit off. */
