@@ -6,7 +6,7 @@ import { type Holder, OwnPermit, type Permit } from './permit.js'
 import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
 import type { Verdict } from './verdict.js'
-import { Leaver } from './waiting-line.js'
+import { Leaver } from './waiter.js'
 
 /** What is used of an `AbortSignal`. */
 export interface WaitSignal {

@@ -5,7 +5,8 @@ import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
 import { ServiceTimes } from './service-times.js'
 import { Out, outSize, type Verdict } from './verdict.js'
-import { kept, type Leaver, WaitingLine } from './waiting-line.js'
+import type { Leaver } from './waiter.js'
+import { kept, WaitingLine } from './waiting-line.js'
 
 /** What is asked for: permits for a key, under these policies. */
 export interface Asking {
@@ -82,7 +83,7 @@ export class Admission {
 
   /** To be called when permits of a key have come back. */
   released(key: string): void {
-    this.#line?.serve(key)
+    this.#line?.released(key)
   }
 
   /** Nobody waits any more, now or later. */
@@ -108,6 +109,7 @@ export class Admission {
     if (!line.hasRoom(this.#lineOf(asking))) return this.#estimated(asking, denial)
     const wanted = {
       key: this.#lineOf(asking),
+      cost: asking.cost,
       take: () => this.#parts.take(asking, true),
       giveBack: (verdict: Verdict) => this.#giveBack(asking, verdict),
       isWorthwhile: (verdict: Verdict) => this.#isWorthwhile(verdict, asking)
