@@ -91,9 +91,14 @@ export function shedding(framework: ShedFramework): void {
       const app = await waiting({ concurrency: 1 })
       const opened = app.open()
       await until(() => app.held.length === 1)
+      const left = new AbortController()
+      app.held[0]!.raw.on('close', () => left.abort())
+      expect(left.signal.aborted).toBe(false)
       opened.abort()
       await expect(opened.answer).rejects.toThrow()
       await until(() => app.state().inFlight === 0)
+      // What stops work that is for nobody any more.
+      expect(left.signal.aborted).toBe(true)
     })
 
     it('is free again when a client leaves in the middle of the body', async () => {
