@@ -16,8 +16,8 @@ export type HealthCheck = () => HealthCheckResult | PromiseLike<HealthCheckResul
 
 /**
  * Asks the user's check again and again. Nothing is healthy before it has said so; a check that throws, rejects, or has not
- * answered when the next one is due, or in 5 s, says that it is not. The next one is asked whatever became of it: what it
- * says after that is not heard.
+ * answered when the next one is due, or in 5 s, says that it is not. The next one is asked whatever became of it; from then
+ * on it is not heard.
  */
 export class HealthWatch {
   readonly #check: HealthCheck
