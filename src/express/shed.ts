@@ -3,6 +3,7 @@ import type { Request, Response } from 'express'
 import { HeadgateError } from '../core/errors.js'
 import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
 import { type Next, takeThrough } from '../http/deliver.js'
+import { asError } from '../http/promise.js'
 import { ShedGate } from '../shed/gate.js'
 import { type DefaultPriority, type ShedOptions, shedPlan } from '../shed/options.js'
 import type { ShedState } from '../shed/state.js'
@@ -16,7 +17,11 @@ export interface ShedMiddleware {
   /** Asks the health check, and gives what a status route is to answer. */
   status(): Promise<ShedStatus>
   /** A handler of a status route: 200, or 503 where the worker is not healthy. It is to stand before the middleware. */
-  readonly statusHandler: (request: IncomingMessage, response: ServerResponse) => void
+  readonly statusHandler: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    next?: (error?: unknown) => void
+  ) => void
   /** Stops its timers. They do not keep the process alive. */
   close(): void
 }
@@ -38,12 +43,20 @@ export function shed<const P extends string = DefaultPriority>(
       '`shed` itself was used as a middleware: call it, app.use(shed({ concurrency: 200 })).'
     )
   const gate = new ShedGate<ExpressRequest, ServerResponse>(shedPlan(options))
-  void gate.begin()
+  gate.begin()
   const middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) =>
     takeThrough(gate, expressHost, request as ExpressRequest, response, next as Next)
   const more = {
     status: () => gate.status(),
-    statusHandler: (_request: IncomingMessage, response: ServerResponse) => void answerStatus(gate, response),
+    statusHandler: (
+      _request: IncomingMessage,
+      response: ServerResponse,
+      next?: (error?: unknown) => void
+    ) => {
+      answerStatus(gate, response).catch((error: unknown) =>
+        next === undefined ? failStatus(response) : next(asError(error))
+      )
+    },
     close: () => gate.close()
   }
   return Object.defineProperty(Object.assign(middleware, more), 'state', {
@@ -59,4 +72,10 @@ async function answerStatus(
   if (expressHost.hasAnswered(response)) return
   response.writeHead(statusCode, { ...headers, 'Content-Type': 'application/json; charset=utf-8' })
   response.end(JSON.stringify(body))
+}
+
+/** Where there is no handler of errors, as in a server of `node:http`. */
+function failStatus(response: ServerResponse): void {
+  if (response.headersSent) response.destroy()
+  else response.writeHead(500).end()
 }

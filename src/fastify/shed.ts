@@ -55,7 +55,7 @@ async function plugin(app: FastifyInstance, options: ShedPluginOptions): Promise
   // A timer of one that does not come to serve would look at the worker for ever.
   app.addHook('onClose', async () => gate.close())
   decorate(app, gate)
-  await gate.begin()
+  gate.begin()
   app.addHook('onRoute', (declared) => void gate.on(declared.config?.shed))
   app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
     const said = request.routeOptions.config.shed

@@ -75,7 +75,7 @@ export function shed<Req = NestRequest, Res = unknown, const P extends string = 
   options: ShedOptions<Req, Res, P>
 ): ShedGuard {
   const gate = new ShedGate<object, object>(shedPlan(options))
-  void gate.begin()
+  gate.begin()
   return {
     get state() {
       return gate.state

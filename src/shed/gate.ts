@@ -11,7 +11,7 @@ import type { ShedPlan } from './options.js'
 import { noRules, type RouteRules, routeRules } from './routes.js'
 import { Shedder } from './shedder.js'
 import type { Shedding, ShedReason, ShedState } from './state.js'
-import { type ShedStatus, statusOf } from './status.js'
+import { type ShedStatus, StatusReport } from './status.js'
 import type { Probe } from './worker-probe.js'
 
 /** What requests of one kind of route are taken through. */
@@ -27,6 +27,7 @@ export class ShedGate<Req extends object, Res extends object> implements ShedEnt
   readonly #plan: ShedPlan<Req, Res>
   readonly #shedder: Shedder
   readonly #answer: ShedAnswer<Req, Res>
+  readonly #report: StatusReport
   /** Requests that it has decided about: one that meets it twice is one. */
   readonly #met = new WeakSet<object>()
   /** By what their routes say. */
@@ -39,6 +40,7 @@ export class ShedGate<Req extends object, Res extends object> implements ShedEnt
     this.#plan = plan
     this.#shedder = new Shedder(plan, makeProbe)
     this.#answer = new ShedAnswer(plan)
+    this.#report = new StatusReport(this.#answer.head)
     this.#unshed = this.#entryOf(routeRules(false, plan.priorities))
   }
 
@@ -65,14 +67,15 @@ export class ShedGate<Req extends object, Res extends object> implements ShedEnt
     return this.#shedder.state
   }
 
-  /** What a status route is to answer: asks the health check. */
+  /** What a status route is to answer: asks the health check, which answers within its interval or has failed. */
   async status(): Promise<ShedStatus> {
-    return statusOf(await this.#shedder.ask(), this.#shedder.state, this.#answer.head)
+    const checked = await this.#shedder.ask()
+    return this.#report.make(checked, this.#shedder.state)
   }
 
-  /** Asks the health check for the first time. It does not fail. */
-  async begin(): Promise<void> {
-    await this.#shedder.ask()
+  /** Asks the health check for the first time. Nobody waits for it: until it has said yes, requests are shed. */
+  begin(): void {
+    void this.#shedder.ask()
   }
 
   close(): void {
@@ -97,7 +100,7 @@ export class ShedGate<Req extends object, Res extends object> implements ShedEnt
     if (reason === null) return this.#admit(host, response, rank)
     const tell = () => this.#sheddingOf(rank, reason)
     if (this.#plan.isShadow) {
-      this.#report(request, tell)
+      this.#tellOfShadow(request, tell)
       return this.#admit(host, response, rank)
     }
     return this.#answer.make(host, request, response, rules.onShed ?? this.#plan.onShed, tell)
@@ -132,7 +135,7 @@ export class ShedGate<Req extends object, Res extends object> implements ShedEnt
   }
 
   /** Tells the shadow listener. Its failure must not become the request's: nothing is enforced. */
-  #report(request: Req, tell: () => Shedding): void {
+  #tellOfShadow(request: Req, tell: () => Shedding): void {
     const { onShadow } = this.#plan
     if (onShadow === null) return
     const failed = (error: unknown) => {

@@ -23,7 +23,7 @@ export interface HealthOptions {
   readonly sampleInterval?: Duration | undefined
   /** Asked again and again: while it is not true, and until it is for the first time, all that may be shed is. */
   readonly healthCheck?: HealthCheck | undefined
-  /** How often it is asked; 5 s if left out. */
+  /** How often it is asked, and up to 5 s the time in which it must answer; 5 s if left out. */
   readonly healthCheckInterval?: Duration | undefined
 }
 

@@ -30,7 +30,7 @@ export interface ShedOptions<Req, Res, P extends string = DefaultPriority> {
   readonly shedHighest?: boolean | undefined
   /** Requests in flight in this process, at most. */
   readonly concurrency?: number | undefined
-  /** What part of `concurrency` is kept for each priority, 0 to 1 and together at most 1. */
+  /** What part of `concurrency` is kept for each priority but the lowest, 0 to 1 and together below 1. */
   readonly reserve?: { readonly [Name in Named<P>]?: number | undefined } | undefined
   /** Thresholds from which on requests are shed for the health of this worker. */
   readonly health?: HealthOptions | undefined
@@ -145,6 +145,7 @@ function readRooms(
       throw badOption('reserve', reserve, 'give the part of each priority, such as { critical: 0.2 }')
     for (const [name, part] of Object.entries(reserve))
       if (part !== undefined) reserves[priorities.rankIn('reserve', name)] = partOf(`reserve.${name}`, part)
+    refuseIdle(priorities, reserves)
   }
   const sum = reserves.reduce((all, part) => all + part, 0)
   if (sum > 1 + 1e-9)
@@ -158,6 +159,16 @@ function readRooms(
       `it leaves no request for '${priorities.names[without]}', which would always be shed: reserve less, or raise \`concurrency\``
     )
   return rooms
+}
+
+/** Nobody is below the lowest priority: there is nobody to keep anything from. */
+function refuseIdle({ names, lowest }: Priorities, reserves: readonly number[]): void {
+  if (reserves[lowest] === 0) return
+  throw badOption(
+    `reserve.${names[lowest]}`,
+    reserves[lowest],
+    'it is the lowest priority, for which nothing can be kept from others: leave it out, and reserve for those above it'
+  )
 }
 
 function partOf(option: string, part: unknown): number {
@@ -186,8 +197,9 @@ function pathsOf(option: string, value: unknown): readonly string[] {
 
 function retryAfterOf(option: string, value: unknown): number {
   if (value === undefined) return 10_000
+  const wait = durationMs(option, value)
   warnOfShort(option, value)
-  return durationMs(option, value)
+  return wait
 }
 
 function messageOf(option: string, value: unknown): string | AnyFunction | null {

@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { type ShedPluginOptions, shed } from '../../src/fastify/index.js'
-import { manualClock, timers, until } from '../http/behaviour/harness.js'
+import { gate, manualClock, timers, until } from '../http/behaviour/harness.js'
 
 const open: FastifyInstance[] = []
 afterEach(async () => {
@@ -96,6 +96,19 @@ describe('the plugin', () => {
     const app = Fastify()
     app.decorate('pressure', 5 as never)
     await expect(async () => await app.register(shed, { concurrency: 1 })).rejects.toThrow('decorated')
+  })
+
+  it('starts whatever the health check does, and sheds until it has said yes', async () => {
+    const answer = gate<boolean>()
+    const app = Fastify({ pluginTimeout: 200 })
+    open.push(app)
+    await app.register(shed, { health: { healthCheck: () => answer.promise } })
+    app.get('/', async () => 'ok')
+    await app.ready()
+    expect((await app.inject('/')).statusCode).toBe(503)
+    answer.open(true)
+    await until(() => app.pressure.isHealthy)
+    expect((await app.inject('/')).statusCode).toBe(200)
   })
 
   it('stops its timers with the server, and keeps no process alive', async () => {

@@ -6,7 +6,7 @@ import { Priorities } from '../../src/shed/priorities.js'
 import type { HealthOptions } from '../../src/shed/public.js'
 import { Shedder } from '../../src/shed/shedder.js'
 import type { WorkerReadings } from '../../src/shed/worker-probe.js'
-import { gate, turns } from '../http/behaviour/harness.js'
+import { turns } from '../http/behaviour/harness.js'
 
 const closing: { close(): void }[] = []
 afterEach(() => {
@@ -275,18 +275,6 @@ describe('a health check', () => {
       expect(await worker.ask()).toBe(false)
       expect(worker.state.isHealthy).toBe(false)
     }
-  })
-
-  it('that is overtaken does not count', async () => {
-    const answers = [gate<boolean>(), gate<boolean>()]
-    let asked = 0
-    const worker = shedder({ healthCheck: () => answers[asked++]!.promise })
-    const [first, second] = [worker.ask(), worker.ask()]
-    answers[1]!.open(true)
-    await second
-    answers[0]!.open(false)
-    await first
-    expect(worker.state.isHealthy).toBe(true)
   })
 })
 

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { shed } from '../../src/express/index.js'
 import { shed as nestShed } from '../../src/nest/index.js'
+import { forgetWarnings } from '../http/behaviour/harness.js'
 
 const refused = (options: unknown): string => {
   try {
@@ -24,6 +25,11 @@ describe('options of shed', () => {
     [{ concurrency: 10, reserve: { critical: '20%' } }, /`reserve.critical` is "20%"/],
     [{ concurrency: 10, reserve: { critcal: 0.2 } }, /`reserve` is "critcal": did you mean 'critical'\?/],
     [{ concurrency: 10, reserve: { urgent: 0.2 } }, /give one of the `priorities`, 'critical', 'normal'/],
+    [
+      { concurrency: 10, reserve: { background: 0.5 } },
+      /`reserve.background` is 0.5: it is the lowest priority, .* reserve for those above it/
+    ],
+    [{ concurrency: 10, priorities: ['only'], reserve: { only: 0.5 } }, /`reserve.only` is 0.5: .*lowest/],
     [{ concurrency: 10, reserve: 0.2 }, /`reserve` is 0.2: give the part of each priority/],
     [
       { health: { inFlight: 1 }, reserve: { critical: 0.2 } },
@@ -85,7 +91,7 @@ describe('options of shed', () => {
 
   it.each([
     [{ concurrency: 1 }],
-    [{ concurrency: 10, reserve: { critical: 0.2, normal: 0.3, background: 0.5 } }],
+    [{ concurrency: 10, reserve: { critical: 0.2, normal: 0.3, background: 0 } }],
     [{ concurrency: 10, reserve: {} }],
     [{ concurrency: 10, priorities: ['only'] }],
     [{ concurrency: 10, priorities: ['gold', 'silver'], reserve: { gold: 0.9 }, defaultPriority: 'gold' }],
@@ -104,6 +110,21 @@ describe('options of shed', () => {
     expect(refused(options)).toBe('accepted')
   })
 
+  it('warns of a `retryAfter` that was meant as seconds, and of none that it refuses', () => {
+    forgetWarnings()
+    const told = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    for (const retryAfter of [0, -5, 0.5, Number.NaN, '0s'])
+      expect(refused({ concurrency: 1, retryAfter })).toMatch(/`retryAfter` is/)
+    for (const retryAfter of [1000, '50ms']) expect(refused({ concurrency: 1, retryAfter })).toBe('accepted')
+    expect(told).not.toHaveBeenCalled()
+    expect(refused({ concurrency: 1, retryAfter: 50 })).toBe('accepted')
+    expect(told.mock.calls.map(([message]) => message)).toEqual([
+      "`retryAfter: 50` is 50 milliseconds. For seconds write `retryAfter: '50s'`; if milliseconds are meant, " +
+        "`retryAfter: '50ms'` says so without this warning."
+    ])
+    told.mockRestore()
+  })
+
   it('refuses to be a middleware itself', () => {
     expect(() => (shed as unknown as (...all: object[]) => void)({}, {}, {})).toThrow(
       '`shed` itself was used as a middleware'
@@ -112,7 +133,7 @@ describe('options of shed', () => {
 
   it('has names of priorities checked by the compiler', () => {
     const make = () => {
-      shed({ concurrency: 10, priorities: ['gold', 'tin'], priority: () => 'gold', reserve: { tin: 0.1 } })
+      shed({ concurrency: 10, priorities: ['gold', 'tin'], priority: () => 'gold', reserve: { gold: 0.1 } })
       shed({ concurrency: 10, priority: (req) => (req.path === '/pay' ? 'critical' : undefined) })
       // @ts-expect-error: no such name
       shed({ concurrency: 10, priorities: ['gold', 'tin'], priority: () => 'silver' })

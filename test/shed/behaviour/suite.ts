@@ -1,3 +1,4 @@
+import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { header } from '../../http/behaviour/client.js'
 import { type Framework, manualClock, servers, until } from '../../http/behaviour/harness.js'
@@ -19,7 +20,8 @@ export function shedding(framework: ShedFramework): void {
         return made
       })
     )
-    return Object.assign(app, { state: built!.state })
+    const { port } = built!.server.address() as AddressInfo
+    return Object.assign(app, { state: built!.state, port })
   }
 
   /** A server whose requests wait until the test answers them, with room for so many. */
@@ -89,9 +91,14 @@ export function shedding(framework: ShedFramework): void {
       const app = await waiting({ concurrency: 1 })
       const opened = app.open()
       await until(() => app.held.length === 1)
+      const left = new AbortController()
+      app.held[0]!.raw.on('close', () => left.abort())
+      expect(left.signal.aborted).toBe(false)
       opened.abort()
       await expect(opened.answer).rejects.toThrow()
       await until(() => app.state().inFlight === 0)
+      // What stops work that is for nobody any more.
+      expect(left.signal.aborted).toBe(true)
     })
 
     it('is free again when a client leaves in the middle of the body', async () => {
@@ -105,6 +112,17 @@ export function shedding(framework: ShedFramework): void {
       expect((await app.get()).status).toBe(503)
       opened.abort()
       await expect(opened.answer).rejects.toThrow()
+      await until(() => app.state().inFlight === 0)
+    })
+
+    it('is free again when a client leaves that has written several requests at once', async () => {
+      const app = await waiting({ concurrency: 10 })
+      const socket = connect(app.port, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5))
+      await until(() => app.held.length === 5)
+      expect(app.state().inFlight).toBe(5)
+      socket.destroy()
       await until(() => app.state().inFlight === 0)
     })
 
