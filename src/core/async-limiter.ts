@@ -149,8 +149,8 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 
   /** Decides under `policies` that may be variants of the limiter's own. */
-  take(key: Key, cost: number, policies: readonly Policy[], action = this.#take): Verdict | Promise<Verdict> {
-    if (checkCost(cost) > 0) return this.#buckets.decide(action, keyText(key), cost, policies)
+  take(key: Key, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
+    if (checkCost(cost) > 0) return this.#buckets.decide(this.#take, keyText(key), cost, policies)
     const look = this.#buckets.decide(peek, keyText(key), 1, policies)
     return look instanceof Promise ? look.then(freeOf) : freeOf(look)
   }
@@ -180,7 +180,9 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     const admission: Admission = new Admission({
       policies: this.policies,
       take: ({ key, cost, policies }, again) =>
-        this.take(key, cost, policies, again ? takeAgain : this.#take),
+        again
+          ? this.#buckets.decide(takeAgain, keyText(key), cost, policies)
+          : this.take(key, cost, policies),
       release: (key, permit, cost, result) => {
         buckets.release!(key, permit, cost, result)
         admission.released(key)

@@ -165,10 +165,10 @@ export class PolicyLimiter implements Limiter {
   }
 
   /** Decides under `policies` that may be variants of the limiter's own. To be read before the next decision. */
-  take(key: Key, cost: number, policies: readonly Policy[], action = this.#take): Verdict {
+  take(key: Key, cost: number, policies: readonly Policy[]): Verdict {
     return checkCost(cost) === 0
       ? freeOf(this.#decide(peek, key, 1, policies))
-      : this.#decide(action, key, cost, policies)
+      : this.#decide(this.#take, key, cost, policies)
   }
 
   /** Looks, under such policies. To be read before the next decision. */
@@ -201,7 +201,9 @@ export class PolicyLimiter implements Limiter {
     const admission = new Admission({
       policies: this.policies,
       take: ({ key, cost, policies }, again) =>
-        this.take(key, cost, policies, again ? takeAgain : this.#take),
+        again
+          ? this.#buckets.decide(takeAgain, keyText(key), cost, this.now(), policies)
+          : this.take(key, cost, policies),
       release: (key, permit, cost, result) => buckets.release!(key, permit, cost, result),
       now: this.now,
       releasesUnseen: buckets.releasesUnseen === true

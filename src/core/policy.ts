@@ -245,5 +245,12 @@ export function shownRules(policies: readonly Policy[]): string {
     .join(', ')
 }
 
+/*
+ * A first one whose numbers are none, so that V8 takes them for values of any kind, as those of decisions are taken (see
+ * decision.ts). Otherwise the first limit of `Infinity` would have each decision box a number of its own
+ * (bench/allocation.js).
+ */
+complete({ name: '', strategy: open, limit: null, windowMs: null, ...inWindow } as never)
+
 /** A policy that admits everything and counts nothing. */
 export const unlimited: Policy = withLimit(definePolicy({ limit: 1, window: 1000 }), Number.POSITIVE_INFINITY)
