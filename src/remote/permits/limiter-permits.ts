@@ -58,12 +58,15 @@ export class LimiterPermits implements PermitOwner {
     return { kind: 'acquire', cost, permit: idOf(nextNumber()), leaseMs: held.leaseMs }
   }
 
-  /** Takes what the store has answered. */
-  hear({ permit, cost }: Acquire, key: string, verdict: Verdict): Verdict {
+  /**
+   * Takes what the store has answered.
+   * @param askedAt when it was asked, on the monotonic clock
+   */
+  hear({ permit, cost }: Acquire, key: string, askedAt: number, verdict: Verdict): Verdict {
     if (!verdict.isAllowed) return verdict
     const { held } = this.#parts
     const number = numberOf(permit)
-    held.add(number, this, key, cost, true)
+    held.add(number, this, key, cost, askedAt)
     this.counts.add(key, cost)
     return { ...verdict, permit: number }
   }
@@ -78,7 +81,7 @@ export class LimiterPermits implements PermitOwner {
   takeHere(key: string, cost: number): number {
     const { held } = this.#parts
     const number = nextNumber()
-    held.add(number, this, key, cost, false)
+    held.add(number, this, key, cost, null)
     return number
   }
 
