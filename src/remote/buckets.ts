@@ -171,7 +171,7 @@ export class RemoteBuckets implements AsyncBuckets {
     policies: readonly Policy[]
   ): Verdict | Promise<Verdict> {
     const [askedAt, leasedAt] = [performance.now(), monotonicMs()]
-    const operation = permits.ask(cost)
+    const operation = permits.ask(cost, policies)
     return this.#ask(action, key, operation, policies, (verdict) => {
       this.#hear(key, cost, askedAt, verdict)
       return permits.hear(operation, key, leasedAt, verdict)

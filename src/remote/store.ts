@@ -28,6 +28,7 @@ import { Recovery } from './outage/recovery.js'
 import { Repayment } from './outage/repayment.js'
 import { HeldPermits } from './permits/held-permits.js'
 import type { PermitOwner } from './permits/holdings.js'
+import { checkConcurrency } from './permits/key-permits.js'
 import { LimiterPermits } from './permits/limiter-permits.js'
 import { LocalPermitCounting } from './permits/local-permit-counting.js'
 import { PermitTier } from './permits/permit-tier.js'
@@ -229,6 +230,7 @@ class BackendStore implements RemoteStore {
         tier.permitOf(policies).limit,
         `${this.#backend.name} cannot count what is in flight: its backend has no \`renew\``
       )
+    if (isByKey) checkConcurrency(tier.permitOf(policies))
     const locate = (key: string) => this.#nodes.locate(key)
     return new LimiterPermits({ name, tier, held, policies, locate, executor, isByKey, renew })
   }

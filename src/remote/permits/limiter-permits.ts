@@ -4,6 +4,7 @@ import type { Executor, Location } from '../executor.js'
 import type { Decided } from '../operation.js'
 import type { HeldPermits } from './held-permits.js'
 import type { Holding, PermitOwner } from './holdings.js'
+import { checkComputedConcurrency } from './key-permits.js'
 import { OwnCounts } from './own-counts.js'
 import { idOf, nextNumber, numberOf } from './permit-ids.js'
 import type { PermitTier } from './permit-tier.js'
@@ -52,9 +53,13 @@ export class LimiterPermits implements PermitOwner {
     return this.#parts.renew(location, holdings)
   }
 
-  /** Asks for permits, under a number that nobody else has. */
-  ask(cost: number): Acquire {
-    const { held } = this.#parts
+  /**
+   * Asks for permits, under a number that nobody else has.
+   * @throws HeadgateError `HEADGATE_BAD_LIMIT` for computed limits that the store cannot count
+   */
+  ask(cost: number, policies: readonly Policy[]): Acquire {
+    const { held, isByKey } = this.#parts
+    if (isByKey) checkComputedConcurrency(this.tier.permitOf(policies))
     return { kind: 'acquire', cost, permit: idOf(nextNumber()), leaseMs: held.leaseMs }
   }
 
