@@ -113,6 +113,26 @@ describe('renewals that fail', () => {
     await store.close()
   })
 
+  it('count in a row alone', async () => {
+    const states: unknown[] = []
+    const answers = [false, true, false, true, false, true]
+    const renew = async () => {
+      if (answers.shift() === false) throw new Error('the table is locked')
+      return [false]
+    }
+    const breaker = { failures: 2 }
+    const store = remoteStore(renewing(renew), {
+      leaseMs,
+      breaker,
+      onStateChange: (s) => void states.push(s)
+    })
+    const permit = await createLimiter({ concurrency: 1, store }).acquire('a')
+    await until('all were heard', () => answers.length === 0)
+    expect(states).toEqual([])
+    expect(permit.isLost).toBe(false)
+    await store.close()
+  })
+
   it('count where core decides, too', async () => {
     let isDown = false
     const make = lockingStores(() => {

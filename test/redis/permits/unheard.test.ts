@@ -44,19 +44,6 @@ describe.skipIf(servers === null)('permits of a process that does not hear of Re
     await until('it is said', () => codes().includes('HEADGATE_STORE_FAILED'))
   })
 
-  it('count what fails in a row alone', async () => {
-    const { one, states } = two({ breaker: { failures: 2 } })
-    await one.limiter.acquire('a')
-    for (let i = 0; i < 3; i++) {
-      const calls = one.calls.length
-      one.faults.isLossy = true
-      await until('a renewal fails', () => one.calls.length > calls)
-      one.faults.isLossy = false
-      await until('the next one does not', () => one.calls.length > calls + 1)
-    }
-    expect(states).toEqual([])
-  })
-
   it('are lost at once where the event loop was blocked for longer than a lease', async () => {
     const { one } = two()
     const permit = await one.limiter.acquire('a')
@@ -106,5 +93,16 @@ describe.skipIf(servers === null)('permits of a process that does not hear of Re
     const permit = await one.limiter.acquire('a')
     await one.store.close()
     await until('it is lost', () => permit.isLost)
+  })
+
+  it('are renewed again where more are acquired after the store was closed', async () => {
+    const { one, other } = two()
+    await one.store.close()
+    const permit = await one.limiter.acquire('a')
+    expect(permit).toMatchObject({ allowed: true, source: 'store' })
+    const end = performance.now() + 1.5 * leaseMs
+    await until('a lease has passed', () => permit.isLost || performance.now() > end)
+    expect(permit.isLost).toBe(false)
+    expect((await other.limiter.peek('a')).remaining).toBe(1)
   })
 })
