@@ -9,6 +9,7 @@ import { type Lease, type Leases, outWithHeld, type Units } from './leases.js'
 import type { Decided } from './operation.js'
 import type { Recovery } from './outage/recovery.js'
 import type { LimiterPermits } from './permits/limiter-permits.js'
+import { monotonicMs } from './time/own-time.js'
 
 /** The parts that the buckets of one limiter are made of. */
 export interface RemoteBucketsParts extends ChangesParts {
@@ -169,11 +170,11 @@ export class RemoteBuckets implements AsyncBuckets {
     cost: number,
     policies: readonly Policy[]
   ): Verdict | Promise<Verdict> {
-    const askedAt = performance.now()
-    const operation = permits.ask(cost)
+    const [askedAt, leasedAt] = [performance.now(), monotonicMs()]
+    const operation = permits.ask(cost, policies)
     return this.#ask(action, key, operation, policies, (verdict) => {
       this.#hear(key, cost, askedAt, verdict)
-      return permits.hear(operation, key, verdict)
+      return permits.hear(operation, key, leasedAt, verdict)
     })
   }
 

@@ -12,7 +12,7 @@ import {
   type Renewal,
   type Repay
 } from './operation.js'
-import { markOf, permitsAmong, permitsOut, renewMarks } from './permits/key-permits.js'
+import { markOf, mostKeyPermits, permitsAmong, permitsOut, renewMarks } from './permits/key-permits.js'
 import { PermitTier } from './permits/permit-tier.js'
 
 /** What came of one operation: a verdict if it is decided, or what the user's strategy threw. */
@@ -122,7 +122,9 @@ export class KeyState {
     const { kind, cost } = operation
     const policies = this.#policies
     const count = permitsOut(this.#marks)
-    const isFree = kind === 'acquire' && count + cost <= tier.permitOf(policies).capacity
+    // Even where a limit function sets no limit.
+    const capacity = Math.min(tier.permitOf(policies).capacity, mostKeyPermits)
+    const isFree = kind === 'acquire' && count + cost <= capacity
     const action = this.#actions[kind === 'acquire' ? 'take' : kind]
     const windows = this.#decide(operation, tier.actionOn(action, isFree))
     const isTaken = isFree && windows.isAllowed

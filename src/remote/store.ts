@@ -26,12 +26,13 @@ import { LateRefunds } from './outage/late-refunds.js'
 import { LocalCounting } from './outage/local-counting.js'
 import { Recovery } from './outage/recovery.js'
 import { Repayment } from './outage/repayment.js'
-import { HeldPermits, renewalsPerLease } from './permits/held-permits.js'
+import { HeldPermits } from './permits/held-permits.js'
 import type { PermitOwner } from './permits/holdings.js'
+import { checkConcurrency } from './permits/key-permits.js'
 import { LimiterPermits } from './permits/limiter-permits.js'
 import { LocalPermitCounting } from './permits/local-permit-counting.js'
 import { PermitTier } from './permits/permit-tier.js'
-import { renewalByKey, renewalByShard } from './permits/renewal.js'
+import { RenewalDeadlines, renewalByKey, renewalByShard } from './permits/renewal.js'
 import { StateExecutor } from './state-executor.js'
 import { Deadline, type DeadlineSettings } from './time/deadline.js'
 
@@ -91,8 +92,7 @@ class BackendStore implements RemoteStore {
   readonly #batches: Batches
   readonly #quietDeadline: Deadline
   readonly #quietBatches: Batches
-  /** A node that hangs must not keep the permits on others from their renewal. */
-  readonly #renewalDeadline: Deadline
+  readonly #renewals: RenewalDeadlines
   readonly #repayment: Repayment
   readonly #held: HeldPermits
   readonly #opened: RemoteBuckets[] = []
@@ -123,8 +123,7 @@ class BackendStore implements RemoteStore {
     this.#batches = new Batches(this.#deadline)
     const quietMs = Math.max(patienceMs, deadlineMs)
     this.#quietDeadline = new Deadline(nobody, { ...calls, deadlineMs: quietMs })
-    const renewalMs = Math.min(quietMs, Math.floor(settings.leaseMs / renewalsPerLease))
-    this.#renewalDeadline = new Deadline(nobody, { ...calls, deadlineMs: renewalMs })
+    this.#renewals = new RenewalDeadlines(this.#nodes, calls, { quietMs, leaseMs: settings.leaseMs })
     this.#quietBatches = new Batches(this.#quietDeadline)
   }
 
@@ -199,18 +198,20 @@ class BackendStore implements RemoteStore {
     const opened = this.#backend.open(terms)
     checkForm(opened)
     const [backend, { leaseMs }] = [this.#backend, this.#held]
-    const [heard, renewals] = [this.#deadline, this.#renewalDeadline]
+    const { trial, usual } = this.#renewals
     if (!('rulesFor' in opened)) {
-      const executor = new StateExecutor(heard, opened, terms)
+      const executor = new StateExecutor(this.#deadline, opened, terms)
       const quiet = new StateExecutor(this.#quietDeadline, opened, terms)
-      const ways = { heard: executor, quiet: new StateExecutor(renewals, opened, terms) }
+      const ways = {
+        trial: new StateExecutor(trial, opened, terms),
+        usual: new StateExecutor(usual, opened, terms)
+      }
       const renew = renewalByKey(backend, leaseMs, ways, policies)
       return { executor, quiet, renew, isByKey: true }
     }
     const executor = new OperationExecutor(this.#batches, this.#deadline, opened, policies)
     const quiet = executor.through(this.#quietBatches, this.#quietDeadline)
-    const renew =
-      backend.renew === undefined ? null : renewalByShard(backend, leaseMs, { heard, quiet: renewals })
+    const renew = backend.renew === undefined ? null : renewalByShard(backend, leaseMs, this.#renewals)
     return { executor, quiet, renew, isByKey: false }
   }
 
@@ -229,6 +230,7 @@ class BackendStore implements RemoteStore {
         tier.permitOf(policies).limit,
         `${this.#backend.name} cannot count what is in flight: its backend has no \`renew\``
       )
+    if (isByKey) checkConcurrency(tier.permitOf(policies))
     const locate = (key: string) => this.#nodes.locate(key)
     return new LimiterPermits({ name, tier, held, policies, locate, executor, isByKey, renew })
   }

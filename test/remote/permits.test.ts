@@ -81,6 +81,74 @@ describe('permits in a store that core decides for', () => {
   })
 })
 
+describe('renewals that fail', () => {
+  const verdict = (policies: object) => ({
+    ...{ isAllowed: true, isBlocked: false, charged: 1, at: clock.ms, source: 'store', policies },
+    out: [0, 0, Number.NaN, 0]
+  })
+  const runner = {
+    most: 1,
+    run: async ([request]: readonly { rules: { policies: object } }[]) => [
+      verdict(request!.rules.policies) as never
+    ]
+  }
+  const renewing = (renew: () => Promise<readonly boolean[]>): Backend => ({
+    ...{ name: 'the database', shardOf: () => 0, nodeOf: () => '', renew },
+    open: () => ({ rulesFor: (policies) => ({ policies, runner }) })
+  })
+
+  it.each<[string, () => Promise<readonly boolean[]>, string]>([
+    ['are refused', () => Promise.reject(new Error('the table is full')), 'the table is full'],
+    ['are late', () => new Promise(() => {}), 'the time that a renewal of permits has']
+  ])('count as failures of their node where they %s', async (_, renew, reason) => {
+    const told: (Error | undefined)[] = []
+    const onStateChange = ({ error }: { readonly error?: Error }) => void told.push(error)
+    const store = remoteStore(renewing(renew), { leaseMs, onStateChange })
+    const permit = await createLimiter({ concurrency: 1, store }).acquire('a')
+    await until('it is known', () => !store.isAvailable)
+    expect(told).toHaveLength(1)
+    expect(told[0]).toMatchObject({ code: 'HEADGATE_STORE_FAILED' })
+    expect(told[0]!.message).toContain(reason)
+    await until('it may be lost', () => permit.isLost)
+    await store.close()
+  })
+
+  it('count in a row alone', async () => {
+    const states: unknown[] = []
+    const answers = [false, true, false, true, false, true]
+    const renew = async () => {
+      if (answers.shift() === false) throw new Error('the table is locked')
+      return [false]
+    }
+    const breaker = { failures: 2 }
+    const store = remoteStore(renewing(renew), {
+      leaseMs,
+      breaker,
+      onStateChange: (s) => void states.push(s)
+    })
+    const permit = await createLimiter({ concurrency: 1, store }).acquire('a')
+    await until('all were heard', () => answers.length === 0)
+    expect(states).toEqual([])
+    expect(permit.isLost).toBe(false)
+    await store.close()
+  })
+
+  it('count where core decides, too', async () => {
+    let isDown = false
+    const make = lockingStores(() => {
+      if (isDown) throw new Error('down')
+      return clock.ms
+    })
+    const store = make({ leaseMs, onStateChange: () => {} })
+    const permit = await createLimiter({ name: 'jobs', concurrency: 2, store }).acquire('a')
+    isDown = true
+    await until('it is known', () => !store.isAvailable)
+    isDown = false
+    await until('it works', () => store.isAvailable)
+    permit.release()
+  })
+})
+
 describe('what cannot work with permits', () => {
   const runner = { most: 1, run: async () => [] }
   const backend: Backend = {
@@ -103,6 +171,21 @@ describe('what cannot work with permits', () => {
     expect(() => limiter({ lease: 1 }, store)).toThrow(
       naming('HEADGATE_BAD_OPTION', '`lease` is 1', '`concurrency`')
     )
+  })
+
+  it('are more than 1000 of a key where core decides, as each is read and written with all others', async () => {
+    const store = lockingStores(() => 0)()
+    expect(() => limiter({ name: 'large', concurrency: 1001 }, store)).toThrow(
+      naming('HEADGATE_BAD_OPTION', '`concurrency` is 1001', '1000', 'larger units')
+    )
+    const jobs = limiter({ name: 'jobs', concurrency: 1000 }, store)
+    const computing = jobs as unknown as { withLimits(limits: number[]): never; take: unknown }
+    const take = computing.take as (key: string, cost: number, policies: never) => Promise<unknown>
+    const ask = async (limit: number, cost: number) =>
+      take.call(computing, 'a', cost, computing.withLimits([limit]))
+    await expect(ask(1001, 1)).rejects.toThrow(naming('HEADGATE_BAD_LIMIT', '1001'))
+    expect(await ask(Number.POSITIVE_INFINITY, 1001)).toMatchObject({ isAllowed: false })
+    expect(await ask(Number.POSITIVE_INFINITY, 1000)).toMatchObject({ isAllowed: true })
   })
 
   it.each<[unknown, string]>([

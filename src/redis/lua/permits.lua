@@ -16,10 +16,20 @@ local isUndecided = { refund = true, block = true }
 -- What is taken is written at the end, with all else.
 local taken, takenOf = {}, {}
 local nowText = string.format('%.0f', now)
-local function permitsOut(key, isToTake)
-  if not isToTake then return redis.call('ZCOUNT', key, '(' .. nowText, '+inf') + (takenOf[key] or 0) end
+local function permitsOut(key) return redis.call('ZCOUNT', key, '(' .. nowText, '+inf') + (takenOf[key] or 0) end
+-- Adds what was taken, and drops what has ended.
+local function take(key, id, cost, leaseMs)
+  addPermits(key, id, cost, leaseMs)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', nowText)
-  return redis.call('ZCARD', key) + (takenOf[key] or 0)
+end
+-- A full server refuses a script at its first write alone, and only one that may need memory: `ZREM` and `DEL` let all that
+-- follows pass. Who could take permits then could not renew them. So this comes first, and changes nothing.
+local function refuseIfFull()
+  local at, isAsked = 1, false
+  for i = begin, #ARGV do isAsked = isAsked or ARGV[i] == 'acquire' end
+  if not isAsked then return end
+  while string.sub(KEYS[at], -8) ~= ':permits' do at = at + 1 end
+  redis.call('ZADD', KEYS[at], 'XX', 0, '')
 end
 local function answer(last, isAdmitted, blockedMs, out, bucket)
   reply[last + 1], reply[last + 2] = (isAdmitted and 1 or 0) + (isBlocked and 2 or 0), charged
@@ -70,7 +80,7 @@ local function perform(bucket, kind, values, id, key, last)
     if not read(key) then pay(bucket, s, values, KEYS[key]) end
     key, asked, cost = key + 1, 'peek', 1
   end
-  local out = permitsOut(permits, kind == 'acquire')
+  local out = permitsOut(permits)
   local isFree = kind == 'acquire' and out + cost <= values[2]
   local blockedMs = s.blockedUntil and blockedMsOf(bucket, s) or 0
   decide(bucket, actionOn(bucket, asked, isFree), cost, blockedMs)
@@ -91,6 +101,7 @@ local function perform(bucket, kind, values, id, key, last)
   end
   return key, answer(last, isAdmitted, blockedMs, out, bucket)
 end
+refuseIfFull()
 local arg, key, last = begin, 1, size
 while arg <= #ARGV do
   local bucket, kind = buckets[tonumber(ARGV[arg])], ARGV[arg + 1]
@@ -108,7 +119,7 @@ while arg <= #ARGV do
   end
 end
 for i = size + 1, last do reply[i] = replied(reply[i]) end
-for i = 1, #taken do addPermits(unpack(taken[i])) end
+for i = 1, #taken do take(unpack(taken[i])) end
 for index = 1, #held do
   if lifeAt[index] then save(index) end
 end

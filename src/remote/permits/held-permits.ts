@@ -34,14 +34,23 @@ export class HeldPermits {
     this.leaseMs = leaseMs
   }
 
-  /** Notes what was taken: in the store, or here while that fails. */
-  add(number: number, owner: PermitOwner, key: string, cost: number, isKnown: boolean): void {
-    this.#held.set(number, heldPermit(number, owner, key, cost, isKnown))
+  /**
+   * Notes what was taken.
+   * @param askedAt when the store was asked for it, on the monotonic clock; null for what was taken here while it fails
+   */
+  add(number: number, owner: PermitOwner, key: string, cost: number, askedAt: number | null): void {
+    const held = heldPermit(number, owner, key, cost, askedAt !== null)
+    if (askedAt !== null) held.endsAt = askedAt + this.leaseMs
+    this.#held.set(number, held)
     this.#wake(this.leaseMs / renewalsPerLease)
   }
 
+  /** True for what may be lost: the store has said so, or was not heard of for as long as a lease. */
   isLost(number: number): boolean {
-    return this.#held.get(number)?.isLost === true
+    const held = this.#held.get(number)
+    if (held === undefined) return false
+    if (monotonicMs() >= held.endsAt) held.isLost = true
+    return held.isLost
   }
 
   /**
@@ -66,7 +75,8 @@ export class HeldPermits {
 
   /** Tells the store at once, as it works again. */
   hurry(): void {
-    this.#renewAt = 0
+    // Where one renewal fails and the next finds the node working, they must not chase each other.
+    this.#renewAt = this.#isRunning ? Math.min(this.#renewAt, monotonicMs() + this.#pauseMs) : 0
     if (this.#held.size + this.#released.size > 0) this.#wake(0)
   }
 
@@ -74,6 +84,10 @@ export class HeldPermits {
   end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
+  }
+
+  get #pauseMs(): number {
+    return Math.min(soonMs, this.leaseMs / retriesPerLease)
   }
 
   #tellLater(held: HeldPermit): void {
@@ -124,8 +138,10 @@ export class HeldPermits {
     }
     try {
       if (location.failure !== null) return false
+      // A lease begins when the store is told, which is after this.
+      const askedAt = monotonicMs()
       const areGone = await owner.renew(location, holdings)
-      for (const [i, one] of held.entries()) hear(one, areGone[i] === true)
+      for (const [i, one] of held.entries()) hear(one, areGone[i] === true, askedAt + this.leaseMs)
       for (const { released } of holdings) for (const one of released) this.#released.delete(one)
       return true
     } catch {
@@ -145,14 +161,16 @@ function heldPermit(
 ): HeldPermit {
   return {
     ...{ permit: idOf(number), cost, owner, key, isKnown, mayBeKnown: isKnown },
-    ...{ isLost: false, isReleased: false, until: Number.POSITIVE_INFINITY }
+    ...{ endsAt: Number.POSITIVE_INFINITY, isLost: false, isReleased: false, until: Number.POSITIVE_INFINITY }
   }
 }
 
 /** What was taken here is new to the store, and not lost. */
-function hear(held: HeldPermit, isGone: boolean): void {
+function hear(held: HeldPermit, isGone: boolean, endsAt: number): void {
   const { isKnown, isReleased } = held
+  if (monotonicMs() >= held.endsAt) held.isLost = true
   held.isKnown = true
+  held.endsAt = endsAt
   if (!isGone || !isKnown || isReleased) return
   held.isLost = true
   warnOnce(

@@ -33,6 +33,9 @@ export interface HeldPermit extends PermitId {
   isKnown: boolean
   /** True once the store may know of them. */
   mayBeKnown: boolean
+  /** When their lease may have ended, on the monotonic clock; `Infinity` until the store was told of what was taken here. */
+  endsAt: number
+  /** Stays true: whoever has seen it may have acted on it. */
   isLost: boolean
   isReleased: boolean
   /** When one that was released is given up: its lease has ended by then. */

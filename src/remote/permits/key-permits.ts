@@ -1,4 +1,26 @@
+import { HeadgateError } from '../../core/errors.js'
+import { badOption } from '../../core/options.js'
+import type { Policy } from '../../core/policy.js'
 import type { Renewal } from '../operation.js'
+
+/** The most permits of a key: whoever takes or releases one reads and writes all that are out. */
+export const mostKeyPermits = 1000
+
+const tooMany = `this process reads and writes all permits of a key for each that is taken or released, and more than ${mostKeyPermits} would block its event loop: count in larger units, so that a request costs fewer, or take a store that runs operations itself, such as Redis beside strategies that have a twin in Lua`
+
+/** @throws HeadgateError `HEADGATE_BAD_OPTION` for more permits than a key's state should have */
+export function checkConcurrency({ limit }: Policy): void {
+  if (limit > mostKeyPermits) throw badOption('concurrency', limit, tooMany)
+}
+
+/** @throws HeadgateError `HEADGATE_BAD_LIMIT` for a computed limit that is as large; `Infinity` is no limit */
+export function checkComputedConcurrency({ name, limit }: Policy): void {
+  if (limit > mostKeyPermits && limit < Number.POSITIVE_INFINITY)
+    throw new HeadgateError(
+      'HEADGATE_BAD_LIMIT',
+      `The concurrency function of policy '${name}' returned ${limit}: ${tooMany}.`
+    )
+}
 
 /** What the mark of permits has before their cost and id: no mark of a payment begins so. */
 const permitMark = 'permit:'

@@ -4,6 +4,7 @@ import type { Executor, Location } from '../executor.js'
 import type { Decided } from '../operation.js'
 import type { HeldPermits } from './held-permits.js'
 import type { Holding, PermitOwner } from './holdings.js'
+import { checkComputedConcurrency } from './key-permits.js'
 import { OwnCounts } from './own-counts.js'
 import { idOf, nextNumber, numberOf } from './permit-ids.js'
 import type { PermitTier } from './permit-tier.js'
@@ -52,18 +53,25 @@ export class LimiterPermits implements PermitOwner {
     return this.#parts.renew(location, holdings)
   }
 
-  /** Asks for permits, under a number that nobody else has. */
-  ask(cost: number): Acquire {
-    const { held } = this.#parts
+  /**
+   * Asks for permits, under a number that nobody else has.
+   * @throws HeadgateError `HEADGATE_BAD_LIMIT` for computed limits that the store cannot count
+   */
+  ask(cost: number, policies: readonly Policy[]): Acquire {
+    const { held, isByKey } = this.#parts
+    if (isByKey) checkComputedConcurrency(this.tier.permitOf(policies))
     return { kind: 'acquire', cost, permit: idOf(nextNumber()), leaseMs: held.leaseMs }
   }
 
-  /** Takes what the store has answered. */
-  hear({ permit, cost }: Acquire, key: string, verdict: Verdict): Verdict {
+  /**
+   * Takes what the store has answered.
+   * @param askedAt when it was asked, on the monotonic clock
+   */
+  hear({ permit, cost }: Acquire, key: string, askedAt: number, verdict: Verdict): Verdict {
     if (!verdict.isAllowed) return verdict
     const { held } = this.#parts
     const number = numberOf(permit)
-    held.add(number, this, key, cost, true)
+    held.add(number, this, key, cost, askedAt)
     this.counts.add(key, cost)
     return { ...verdict, permit: number }
   }
@@ -78,7 +86,7 @@ export class LimiterPermits implements PermitOwner {
   takeHere(key: string, cost: number): number {
     const { held } = this.#parts
     const number = nextNumber()
-    held.add(number, this, key, cost, false)
+    held.add(number, this, key, cost, null)
     return number
   }
 

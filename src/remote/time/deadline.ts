@@ -10,6 +10,8 @@ export interface DeadlineSettings {
   /** What error messages call the backend. */
   readonly name: string
   readonly deadlineMs: number
+  /** What error messages call that time; left out: the option. */
+  readonly timeName?: string
   /** See `Backend`. */
   readonly isOutage: (error: unknown) => boolean
 }
@@ -95,12 +97,12 @@ export class Deadline implements CallEnds {
 
   /** The error of what was not answered in time. */
   lateness(call?: Call): HeadgateError {
-    const { name, deadlineMs } = this.#settings
+    const { name, deadlineMs, timeName = 'the `deadline`' } = this.#settings
     const why = call?.connectionError ? ` (${call.connectionError})` : ''
     const what = call?.waitsForConnection
       ? `The ${name} client had no connection${why}`
       : `${name} did not answer`
-    return new Lateness('HEADGATE_STORE_FAILED', `${what} within ${deadlineMs} ms, the \`deadline\`.`)
+    return new Lateness('HEADGATE_STORE_FAILED', `${what} within ${deadlineMs} ms, ${timeName}.`)
   }
 }
 

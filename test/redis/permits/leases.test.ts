@@ -236,6 +236,10 @@ describe.skipIf(servers === null)('permits are leases', () => {
       { name: 'jobs', concurrency: 2 }
     ]
     const make = () => open(now, { limits, name: undefined }, prefix, { leaseMs })
+    const large = [limits[0], { name: 'jobs', concurrency: 1001 }]
+    expect(() => open(now, { limits: large, name: undefined }, prefix)).toThrow(
+      naming('HEADGATE_BAD_OPTION', '`concurrency` is 1001', 'twin in Lua')
+    )
     const [one, other] = [make(), make()]
     const permit = await one.limiter.acquire('a', 2)
     expect(permit.allowed).toBe(true)
