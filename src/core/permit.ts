@@ -24,8 +24,8 @@ export interface Permit extends Decision {
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
   /**
-   * True once the store has said that it had forgotten the permits while they were held, as this process was stopped or cut
-   * off for longer than `leaseMs`: others may hold them too. Only a store outside the process says so.
+   * True once others may hold the permits too: this process was stopped, busy or cut off for longer than `leaseMs`, or the
+   * store has lost them. Of a store in the process it is never true.
    */
   readonly isLost: boolean
 }
@@ -34,7 +34,7 @@ export interface Permit extends Decision {
 export interface Holder {
   /** When a verdict has just been given, ms on a clock of this process; 0 where nobody will want to know. */
   instantOf(verdict: Verdict): number
-  /** True for permits that are held and that the store had forgotten; left out where it forgets none. */
+  /** True for permits that others may hold too; left out where that cannot be. */
   isPermitLost?(permit: number): boolean
   /**
    * @param permit what the store knows them by
