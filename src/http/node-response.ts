@@ -1,5 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-
 /*
  * When a response of Node is over. Its own events do not tell where it was pipelined and its turn had not come when the
  * connection was closed, and where a handler has taken the connection from it.
@@ -17,27 +15,38 @@ interface Connection {
 /** Waits for the end of a response: true where it was sent. */
 type Over = (isSent: boolean) => void
 
-/** What leads from a response to its connection, but in HTTP/2, where streams end for themselves. */
-interface Response {
-  readonly req?: Pick<IncomingMessage, 'socket'> | undefined
+/**
+ * What is used of a response of Node. Its request leads to its connection, but in HTTP/2, where streams end for themselves.
+ */
+export interface NodeResponse {
+  readonly closed: boolean
+  readonly destroyed: boolean
+  readonly statusCode: number
+  on(event: 'finish' | 'close', listener: () => void): unknown
+}
+
+/** What may be there besides. */
+interface Led {
+  readonly req?: { readonly socket?: unknown } | undefined
   readonly stream?: unknown
 }
 
-function connectionOf({ req, stream }: Response): Connection | null {
+function connectionOf(response: NodeResponse): Connection | null {
+  const { req, stream } = response as NodeResponse & Led
   return stream === undefined ? ((req?.socket as Connection | undefined) ?? null) : null
 }
 
 /** True once a response has ended or its client is gone. */
-export function isResponseOver(response: ServerResponse): boolean {
-  return response.closed || response.destroyed || connectionOf(response as Response)?.destroyed === true
+export function isResponseOver(response: NodeResponse): boolean {
+  return response.closed || response.destroyed || connectionOf(response)?.destroyed === true
 }
 
 /**
  * Calls back when a response was sent (true), and when it ended otherwise or its client went away (false). It may call
  * several times: the first counts. After a 101 the connection is what counts.
  */
-export function onResponseOver(response: ServerResponse, over: Over): void {
-  const connection = connectionOf(response as Response)
+export function onResponseOver(response: NodeResponse, over: Over): void {
+  const connection = connectionOf(response)
   const waiting = connection === null ? null : waitingOn(connection)
   const end = (isSent: boolean) => {
     if (waiting !== null) {
