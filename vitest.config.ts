@@ -8,6 +8,8 @@ const packaging = 'test/packaging/**/*.test.ts'
 /** Those of Redis that no neighbour can make late: their stores have a deadline of seconds, and no server fails. */
 const patientRedis =
   'test/redis/{batching,behaviour-*,cases,clear,client-types,clients,clock-steps,connections,custom,differential,lease-bound,nest,plain-takes,sliding-log,store-suite,vectors}.test.ts'
+/** Those of Redis that start many processes, which would make every neighbour late. */
+const crowds = 'test/redis/permits/{hammer,processes}.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
 const timed = [
   'test/http/linear-time.test.ts',
@@ -50,7 +52,12 @@ export default defineConfig(({ mode }) => ({
       onRedis('redis', { include: [patientRedis] }),
       // What follows runs after all the others: a compiler beside it would use up its deadlines.
       { extends: true, test: { name: 'timed', include: timed, fileParallelism: false } },
-      onRedis('redis timed', { include: [redis], exclude: [patientRedis], sequence: { groupOrder: 1 } })
+      onRedis('redis timed', {
+        include: [redis],
+        exclude: [patientRedis, crowds],
+        sequence: { groupOrder: 1 }
+      }),
+      onRedis('redis crowds', { include: [crowds], sequence: { groupOrder: 2 } })
     ]
   }
 }))
