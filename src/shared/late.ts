@@ -99,7 +99,7 @@ class LateBuckets implements Buckets {
 /** The same of a limiter that counts what is in flight. */
 class LatePermitBuckets extends LateBuckets {
   readonly releasesUnseen = true
-  /** Who is to be told of releases, once there can be any. */
+  /** Who wants to hear of releases, once there can be any. */
   readonly #listeners: ((key: string) => void)[] = []
 
   release(key: string, permit: number, cost: number, result: WorkResult): void {

@@ -33,7 +33,7 @@ export function warnOfUnwatched(): void {
   )
 }
 
-/** What is to be told of the end of threads. */
+/** What wants to know when threads end. */
 export interface Ended {
   /** This thread is about to end. */
   leave(): void

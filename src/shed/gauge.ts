@@ -1,7 +1,7 @@
 import { shown } from '../core/options.js'
 import { warn } from '../core/warn.js'
 
-/** Reads a gauge of the user's. Where it fails, what it said last stands for it, and that is told of once. */
+/** Reads a gauge of the user's. Where it fails, its last reading stands in for it, with one warning. */
 export class GaugeReader {
   readonly #gauge: () => number
   #last = 0

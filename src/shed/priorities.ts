@@ -42,7 +42,7 @@ export class Priorities {
 
   /**
    * The rank of what `priority` returned for a request. What it knows nothing of, undefined, is of the default priority; a
-   * name that there is not counts as the lowest, and is warned of once.
+   * name that is not among the priorities counts as the lowest, with one warning.
    * @throws HeadgateError `HEADGATE_BAD_OPTION` for a promise
    */
   rankOf(name: unknown): number {

@@ -5,7 +5,7 @@ import type { ShedPlan } from './options.js'
 import type { ShedReason, ShedState } from './state.js'
 import { type Probe, workerProbe } from './worker-probe.js'
 
-/** How long something that was shed at once is told of by the state of a shedder without samples, ms. */
+/** For how long the state of a shedder without samples shows that something was shed at once, ms. */
 const memoryMs = 1000
 
 /** What of a plan a shedder goes by. */

@@ -97,6 +97,7 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
     await until(() => own.pressure.eventLoopUtilization! > 0.9, 5000)
     await until(() => other.memoryUsage().eventLoopUtilized > 0.9, 5000)
     stop()
+    // The sampler of the plugin has a clock of its own: one of its intervals, at most a hundred times.
     const pause = () => new Promise((resolve) => setTimeout(resolve, quick))
     for (let i = 0; i < 100 && own.pressure.eventLoopUtilization! > 0.9; i++) await pause()
     expect(own.pressure.eventLoopUtilization).toBeLessThan(0.9)

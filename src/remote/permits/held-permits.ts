@@ -9,7 +9,7 @@ export const renewalsPerLease = 3
 /** How many times that is tried in such a time, once it has failed. */
 const retriesPerLease = 10
 
-/** How soon the store is told of what it may take for held, ms. */
+/** How soon the store learns that something is not held after all, ms. */
 const soonMs = 250
 
 /**

@@ -1,7 +1,7 @@
 import type { Location } from '../executor.js'
 import type { PermitId } from './permit-ids.js'
 
-/** What a backend is told of the permits of this process under one key of a limiter. */
+/** The permits that this process holds under one key of a limiter, as a backend gets to know them. */
 export interface Holding {
   /** That of the limiter: see `LimiterTerms`. */
   readonly name: string
