@@ -4,9 +4,9 @@ import { countsInFlight, everyone } from './permit-buckets.js'
 import type { Policy } from './policy.js'
 import { isPromiseLike } from './promise.js'
 import { ServiceTimes } from './service-times.js'
-import { Out, outSize, type Verdict } from './verdict.js'
+import { kept, Out, outSize, type Verdict } from './verdict.js'
 import type { Leaver } from './waiter.js'
-import { kept, WaitingLine } from './waiting-line.js'
+import { WaitingLine } from './waiting-line.js'
 
 /** What is asked for: permits for a key, under these policies. */
 export interface Asking {

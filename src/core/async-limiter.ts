@@ -155,9 +155,19 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     return look instanceof Promise ? look.then(freeOf) : freeOf(look)
   }
 
-  /** Looks, under such policies. */
-  look(key: Key, policies: readonly Policy[]): Verdict | Promise<Verdict> {
-    return this.#buckets.decide(peek, keyText(key), 1, policies)
+  /** Looks at whether `cost` would be admitted, under such policies. */
+  look(key: Key, policies: readonly Policy[], cost = 1): Verdict | Promise<Verdict> {
+    return this.#buckets.decide(peek, keyText(key), cost, policies)
+  }
+
+  /** True where its times are of a clock outside the process. */
+  get hasOwnClock(): boolean {
+    return true
+  }
+
+  /** True where a denied request is charged, too. */
+  get countsDenied(): boolean {
+    return this.#take.countDenied
   }
 
   /** Charges units that have already been spent, up to what is left. Counts as allowed. */
@@ -193,9 +203,9 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     return admission
   }
 
-  /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
-  withLimits(limits: readonly unknown[]): readonly Policy[] {
-    return this.#variants.withLimits(limits)
+  /** The policies with limits and bursts computed for a request; the i-th stays as it is where both are undefined. */
+  withLimits(limits: readonly unknown[], bursts?: readonly unknown[]): readonly Policy[] {
+    return this.#variants.withLimits(limits, bursts)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { WorkResult } from './adaptive/adaptive-limit.js'
 import type { Policy } from './policy.js'
 import type { BucketsOptions, Owner } from './store.js'
-import type { Action, Source, Verdict } from './verdict.js'
+import type { Action, PartReceipt, Source, Verdict } from './verdict.js'
 
 /** What a limiter asks of a store that is not in its process. */
 export interface AsyncBucketsOptions extends BucketsOptions {
@@ -23,6 +23,8 @@ export interface AsyncStore {
 export interface Receipt {
   readonly at?: number | undefined
   readonly source: Source
+  /** The charges of each limiter, where several have decided together. */
+  readonly receipts?: readonly PartReceipt[] | undefined
 }
 
 /**

@@ -8,6 +8,7 @@ export const errorCodes = {
   HEADGATE_STRATEGY_EXISTS: 'A strategy of that name is already defined.',
   HEADGATE_BAD_STRATEGY: 'A strategy breaks its contract, or its Lua failed; the message says how.',
   HEADGATE_UNKNOWN_POLICY: 'A route or handler names a policy that the plugin or module was not given.',
+  HEADGATE_UNKNOWN_PLAN: 'The `plan` function told a plan that is not among `plans`.',
   HEADGATE_POLICY_CLASH: 'Two policies have the same name but different rules.',
   HEADGATE_BAD_KEY: 'A key is empty or not text, so nobody could be charged.',
   HEADGATE_BAD_COST: 'A cost is not a whole number of at least 0.',

@@ -171,9 +171,19 @@ export class PolicyLimiter implements Limiter {
       : this.#decide(this.#take, key, cost, policies)
   }
 
-  /** Looks, under such policies. To be read before the next decision. */
-  look(key: Key, policies: readonly Policy[]): Verdict {
-    return this.#decide(peek, key, 1, policies)
+  /** Looks at whether `cost` would be admitted, under such policies. To be read before the next decision. */
+  look(key: Key, policies: readonly Policy[], cost = 1): Verdict {
+    return this.#decide(peek, key, cost, policies)
+  }
+
+  /** True where its times are of a clock outside the process. */
+  get hasOwnClock(): boolean {
+    return false
+  }
+
+  /** True where a denied request is charged, too. */
+  get countsDenied(): boolean {
+    return this.#take.countDenied
   }
 
   /** Charges units that have already been spent, up to what is left. Counts as allowed. */
@@ -191,9 +201,9 @@ export class PolicyLimiter implements Limiter {
     if (checkCost(cost) > 0) this.#buckets.refund(text, cost, now, policies, at ?? now)
   }
 
-  /** The policies with limits computed for a request; the i-th stays as it is where `limits[i]` is undefined. */
-  withLimits(limits: readonly unknown[]): readonly Policy[] {
-    return this.#variants.withLimits(limits)
+  /** The policies with limits and bursts computed for a request; the i-th stays as it is where both are undefined. */
+  withLimits(limits: readonly unknown[], bursts?: readonly unknown[]): readonly Policy[] {
+    return this.#variants.withLimits(limits, bursts)
   }
 
   #admission(): Admission {

@@ -1,7 +1,7 @@
-import type { Policy } from './policy.js'
+import { type Policy, withLimit } from './policy.js'
 
 /**
- * The lowest limits that keys of one limiter were charged under, by tier. Under them keys owe for the longest time, so
+ * The lowest limits and bursts that keys of one limiter were charged under, by tier. Under them keys owe for the longest time, so
  * they tell when a key may be forgotten. They matter where limits are computed for each request.
  */
 export class LowestLimits {
@@ -22,13 +22,16 @@ export class LowestLimits {
 
   /** Takes one tier's policy. 0 and `Infinity` charge nobody. */
   seeTier(tier: number, policy: Policy): boolean {
-    const { limit } = policy
+    const { limit, burst } = policy
     if (limit === 0 || limit === Number.POSITIVE_INFINITY) return false
     const known = this.policies[tier]!
-    const isLower = !this.#isSeen[tier] || limit < known.limit
+    const isFirst = !this.#isSeen[tier]
     this.#isSeen[tier] = true
-    if (!isLower || policy === known) return false
-    this.policies = this.policies.with(tier, policy)
+    if (policy === known) return false
+    const [low, least] = isFirst ? [limit, burst] : [Math.min(limit, known.limit), lesser(burst, known.burst)]
+    if (low === known.limit && least === known.burst) return false
+    const lowest = low === limit && least === burst ? policy : withLimit(policy, low, least)
+    this.policies = this.policies.with(tier, lowest)
     return true
   }
 
@@ -48,4 +51,9 @@ export class LowestLimits {
     for (let i = 0; i < policies.length; i++) if (this.seeTier(i, policies[i]!)) isChanged = true
     return isChanged
   }
+}
+
+/** The lesser burst of two, where the policies have any. */
+function lesser(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
 }

@@ -102,11 +102,11 @@ function defineWindow(options: WindowOptions, name: string): Policy {
 }
 
 /**
- * The same policy with another limit, for limits that are computed for a request: 0 denies whatever the cost,
- * `Infinity` admits.
+ * The same policy with another limit, and perhaps another burst, for those that are computed for a request: a limit of 0
+ * denies whatever the cost, `Infinity` admits.
  * @throws HeadgateError `HEADGATE_BAD_LIMIT` for anything but these and positive whole numbers
  */
-export function withLimit(policy: Policy, limit: unknown): Policy {
+export function withLimit(policy: Policy, limit: unknown, burst: unknown = policy.burst): Policy {
   if (limit === 0) return complete({ ...policy, limit, strategy: closed })
   if (limit === Number.POSITIVE_INFINITY) return complete({ ...policy, limit, strategy: open })
   if (!Number.isSafeInteger(limit) || (limit as number) < 0)
@@ -115,10 +115,15 @@ export function withLimit(policy: Policy, limit: unknown): Policy {
       `The ${policy.unit === 'requests' ? 'limit' : 'concurrency'} function of policy '${policy.name}' returned ${shown(limit)}: return a positive whole number${typeof limit === 'string' ? ', not a text' : ''}, 0 to deny, or Infinity for no limit.`
     )
   try {
-    return tried(complete({ ...policy, limit: limit as number }))
+    const read =
+      burst === policy.burst ? policy.burst : strategyOptions.burst.read('burst', burst, policy.strategy)
+    return tried(complete({ ...policy, limit: limit as number, burst: read }))
   } catch (error) {
     if (error instanceof HeadgateError && error.code === 'HEADGATE_BAD_STRATEGY') throw error
-    throw new HeadgateError('HEADGATE_BAD_LIMIT', `A limit function: ${(error as Error).message}`)
+    throw new HeadgateError(
+      'HEADGATE_BAD_LIMIT',
+      `A ${burst === policy.burst ? 'limit' : 'limit or burst'} function: ${(error as Error).message}`
+    )
   }
 }
 

@@ -3,7 +3,7 @@ import { type Policy, withLimit } from './policy.js'
 /** Variants of a policy that are kept; more distinct limits are made anew. */
 export const maxVariants = 1000
 
-/** Policies as they are under limits that are computed for each request. */
+/** Policies as they are under limits and bursts that are computed for each request. */
 export class PolicyVariants {
   readonly #policies: readonly Policy[]
   readonly #known: readonly Map<unknown, Policy>[]
@@ -15,21 +15,34 @@ export class PolicyVariants {
     this.#known = policies.map(() => new Map())
   }
 
-  /** The policies with these limits; the i-th stays as it is where `limits[i]` is undefined. */
-  withLimits(limits: readonly unknown[]): readonly Policy[] {
-    if (this.#policies.length > 1) return this.#made(limits)
-    const [limit] = limits
-    if (limit === undefined || limit === this.#policies[0]!.limit) return this.#policies
-    return kept(this.#lists, limit, () => this.#made(limits))
+  /** The policies with these limits and bursts; the i-th stays as it is where `limits[i]` and `bursts[i]` are undefined. */
+  withLimits(limits: readonly unknown[], bursts: readonly unknown[] = none): readonly Policy[] {
+    if (this.#policies.length > 1) return this.#made(limits, bursts)
+    const [limit = this.#policies[0]!.limit] = limits
+    const [burst = this.#policies[0]!.burst] = bursts
+    if (isSame(this.#policies[0]!, limit, burst)) return this.#policies
+    return kept(this.#lists, variantOf(limit, burst), () => this.#made(limits, bursts))
   }
 
-  #made(limits: readonly unknown[]): readonly Policy[] {
+  #made(limits: readonly unknown[], bursts: readonly unknown[]): readonly Policy[] {
     return this.#policies.map((policy, i) => {
-      const limit = limits[i]
-      if (limit === undefined || limit === policy.limit) return policy
-      return kept(this.#known[i]!, limit, () => withLimit(policy, limit))
+      const { [i]: limit = policy.limit } = limits
+      const { [i]: burst = policy.burst } = bursts
+      if (isSame(policy, limit, burst)) return policy
+      return kept(this.#known[i]!, variantOf(limit, burst), () => withLimit(policy, limit, burst))
     })
   }
+}
+
+const none: readonly unknown[] = []
+
+function isSame(policy: Policy, limit: unknown, burst: unknown): boolean {
+  return limit === policy.limit && burst === policy.burst
+}
+
+/** What tells one variant of a policy from another: mostly the limit alone. */
+function variantOf(limit: unknown, burst: unknown): unknown {
+  return burst === undefined ? limit : `${typeof limit} ${limit} ${typeof burst} ${burst}`
 }
 
 /** True for the same policies, in one list or in two: a limiter of several makes a list for each request. */
@@ -37,12 +50,12 @@ export function areSamePolicies(a: readonly Policy[], b: readonly Policy[]): boo
   return a === b || (a.length === b.length && a.every((policy, i) => policy === b[i]))
 }
 
-function kept<T>(known: Map<unknown, T>, limit: unknown, make: () => T): T {
-  let made = known.get(limit)
+function kept<T>(known: Map<unknown, T>, variant: unknown, make: () => T): T {
+  let made = known.get(variant)
   if (made === undefined) {
     made = make()
     if (known.size >= maxVariants) known.clear()
-    known.set(limit, made)
+    known.set(variant, made)
   }
   return made
 }

@@ -56,7 +56,12 @@ export interface Verdict {
   readonly policies: readonly Policy[]
   /** What each tier's strategy wrote: `outSize` numbers for the first tier, then for the next. */
   readonly out: ArrayLike<number>
+  /** What each limiter has charged, where several have decided together. */
+  readonly receipts?: readonly PartReceipt[]
 }
+
+/** What one limiter of several has charged. */
+export type PartReceipt = Pick<Verdict, 'charged' | 'at' | 'source'>
 
 /**
  * The verdict on a request that costs nothing, from a look at its key: it is admitted, unless the key is blocked, a limit
@@ -92,4 +97,9 @@ export class OwnVerdict implements Verdict {
     this.policies = policies
     this.out = new Float64Array(policies.length * outSize)
   }
+}
+
+/** A verdict that may be read later: stores in the process give the same object again. */
+export function kept(verdict: Verdict): Verdict {
+  return { ...verdict, out: Array.from(verdict.out) }
 }

@@ -1,5 +1,5 @@
 import { isPromiseLike } from './promise.js'
-import type { Verdict } from './verdict.js'
+import { kept, type Verdict } from './verdict.js'
 import { type Leaver, Line, Waiter, type Wanted, widest } from './waiter.js'
 
 /** How often the first of a line looks whether others have released permits unseen, ms. */
@@ -163,9 +163,4 @@ function ask({ wanted }: Waiter): Verdict | Promise<Verdict> {
   } catch (error) {
     return Promise.reject(error)
   }
-}
-
-/** A verdict that may be read later: stores in the process give the same object again. */
-export function kept(verdict: Verdict): Verdict {
-  return { ...verdict, out: Array.from(verdict.out) }
 }

@@ -4,23 +4,34 @@ import { type Decision, decisionOf } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import { PolicyLimiter } from '../core/limiter.js'
-import type { BuiltLimiter } from '../core/limiter-options.js'
 import { OwnPermit, type Permit } from '../core/permit.js'
 import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
+import { Together } from '../core/together.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
 import type { AnyRequest, AsyncKeyedLimiter, KeyedLimiter } from './keyed-limiter.js'
 import type { Who } from './known.js'
+import type { Priced } from './pricing.js'
 import { gather, isPromiseLike } from './promise.js'
-import type { RuleSource, Rules } from './rules.js'
+import type { RuleSource } from './rules.js'
 
-/** What a gate's limiter by hand is made of. */
-export interface HandParts<Req> {
+/** Rules, and who is charged by them. */
+export interface HandPart<Req> {
   readonly rules: RuleSource<Req>
   readonly keyOf: (who: Who) => string
   readonly keyOfRequest: (request: Req) => string | Promise<string>
+}
+
+/** What a gate's limiter by hand is made of. */
+export interface HandParts<Req> extends HandPart<Req> {
+  /** Where several limiters decide together, each of them; none where one decides. */
+  readonly parts: readonly HandPart<Req>[]
+  /** Those that only watch. */
+  readonly watched: readonly HandPart<Req>[]
+  /** What decides about a request, at this cost in place of its own. */
+  readonly price: (request: Req, key: string, cost: number) => Late<Priced>
 }
 
 /**
@@ -50,7 +61,7 @@ class HandLimiter {
   }
 
   get policies(): readonly Policy[] {
-    return this.#parts.rules.fixed?.policies ?? []
+    return this.#parts.rules.policies
   }
 
   keyOf(who: AnyRequest | Who): Late<string> {
@@ -58,30 +69,37 @@ class HandLimiter {
   }
 
   consume(who: AnyRequest | Who, cost = 1): Late<Decision> {
-    return this.#byRules(who, (key, { limiter, policies }) => {
+    return this.#byRules(who, cost, (key, { limiter, policies }) => {
       if (limiter.admission !== null) throw mustRelease('consume')
-      return then(limiter.take(key, cost, policies), (verdict) => decisionOf(verdict, true))
+      return then<Verdict, Decision>(limiter.take(key, cost, policies), (verdict) =>
+        decisionOf(verdict, true)
+      )
     })
   }
 
   acquire(who: AnyRequest | Who, cost = 1): Late<Permit> {
-    return this.#byRules(who, (key, { limiter, policies }) =>
-      then(limiter.take(key, cost, policies), (verdict) => new OwnPermit(verdict, limiter, key, cost))
+    return this.#byRules(who, cost, (key, { limiter, policies }) =>
+      then<Verdict, Permit>(
+        limiter.take(key, cost, policies),
+        (verdict) => new OwnPermit(verdict, limiter, key, cost)
+      )
     )
   }
 
   peek(who: AnyRequest | Who): Late<Decision> {
-    return this.#byRules(who, (key, { limiter, policies }) =>
-      then(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
+    return this.#byRules(who, 1, (key, { limiter, policies }) =>
+      then<Verdict, Decision>(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
     )
   }
 
   refund(who: AnyRequest | Who, cost = 1, chargedAt?: number): Late<boolean> {
-    return this.#byRules(who, (key, { limiter, policies }) => {
+    return this.#byRules(who, cost, (key, { limiter, policies }) => {
       // In one go, so that a store outside the process is asked once.
-      const looks: Late<readonly unknown[]>[] = [then(limiter.look(key, policies), owed)]
+      const looks: Late<readonly unknown[]>[] = [
+        then<Verdict, readonly unknown[]>(limiter.look(key, policies), owed)
+      ]
       const given = limiter.giveBack(key, cost, policies, { at: chargedAt, source: 'store' })
-      looks.push(then(limiter.look(key, policies), owed))
+      looks.push(then<Verdict, readonly unknown[]>(limiter.look(key, policies), owed))
       return then(gather<unknown>([...looks, given].map((late) => () => late)), ([before, after]) =>
         (before as readonly unknown[]).some((value, i) => !Object.is(value, (after as readonly unknown[])[i]))
       )
@@ -89,35 +107,27 @@ class HandLimiter {
   }
 
   reset(who: AnyRequest | Who): Late<boolean> {
-    return this.#everywhere(who, (key, limiters) => {
-      const { laterBlocks, sample } = this.#parts.rules
-      const wasBlocked = laterBlocks?.delete(key, sample) === true
-      const resets = limiters.map((limiter) => () => {
-        const wasThere = then(limiter.look(key, limiter.policies), isThere)
-        const reset = limiter.reset(key)
-        return reset instanceof Promise ? reset.then(() => wasThere) : wasThere
-      })
-      return then(gather(resets), (were) => wasBlocked || were.includes(true))
-    })
+    const { watched } = this.#parts
+    const reset = (part: HandPart<AnyRequest>) => this.#everywhere(part, who, resetIn)
+    return this.#run(() =>
+      then(gather([...this.#told(who), ...watched].map((part) => () => reset(part))), isAny)
+    )
   }
 
   block(who: AnyRequest | Who, duration: Duration): Late<void> {
-    return this.#everywhere(who, (key, limiters) => {
-      const { laterBlocks, sample } = this.#parts.rules
-      if (limiters.length === 0 && sample instanceof AsyncPolicyLimiter)
-        throw misuse('the windows that other processes count by are not known here')
-      laterBlocks?.add(key, duration, sample)
-      const blocked = gather<void>(limiters.map((limiter) => () => limiter.block(key, duration)))
-      return blocked instanceof Promise ? blocked.then(() => {}) : undefined
-    })
+    // Of a request, which tells all keys, the first: others may stand for many clients.
+    const told = isRequest(who) ? this.#told(who).slice(0, 1) : this.#told(who)
+    const block = (part: HandPart<AnyRequest>) =>
+      this.#everywhere(part, who, (key, rules) => blockIn(key, rules, duration))
+    return this.#run(() => then(gather(told.map((part) => () => block(part))), nothing))
   }
 
   clear(): Late<void> {
-    const { rules } = this.#parts
+    const all = this.#all
     return this.#run(() => {
-      rules.forget()
-      const cleared = gather<void>(rules.limiters.map((limiter) => () => limiter.clear()))
-      return cleared instanceof Promise ? cleared.then(() => {}) : undefined
+      for (const { rules } of all) rules.forget()
+      const limiters = all.flatMap(({ rules }) => rules.limiters)
+      return then(gather<void>(limiters.map((limiter) => () => limiter.clear())), nothing)
     })
   }
 
@@ -129,36 +139,68 @@ class HandLimiter {
   }
 
   close(): void {
-    for (const limiter of this.#parts.rules.limiters) limiter.close()
+    for (const { rules } of this.#all) for (const limiter of rules.limiters) limiter.close()
+  }
+
+  get #all(): readonly HandPart<AnyRequest>[] {
+    return [this.#parts, ...this.#parts.watched]
   }
 
   /** Does something by the rules that a key is decided by. */
-  #byRules<T>(who: AnyRequest | Who, act: (key: string, rules: Rules) => Late<T>): Late<T> {
-    const { rules } = this.#parts
-    return this.#run(() =>
-      then(this.keyOf(who), (key) => {
+  #byRules<T>(who: AnyRequest | Who, cost: number, act: (key: string, by: Deciding) => Late<T>): Late<T> {
+    const { rules, parts, price } = this.#parts
+    return this.#run(() => {
+      if (parts.length > 0 && !isRequest(who)) {
+        const limiter = this.#together(who, cost)
+        return act(limiter.parts[0]!.key, { limiter, policies: [] })
+      }
+      return then(this.keyOf(who), (key) => {
         if (isRequest(who) && rules.fixed === null)
-          return then(rules.forRequest(who), (made) => act(key, made))
+          return then(price(who, key, cost), (made) => act(key, made))
         const known = rules.lastFor(key)
         if (known !== undefined) return act(key, known)
         throw misuse(`this process has decided nothing about '${key}' yet`)
       })
+    })
+  }
+
+  /** Those of several limiters together whose keys this tells. */
+  #together(who: Who, cost: number): Together {
+    let tiers = 0
+    return new Together(
+      this.#told(who).map(({ rules, keyOf }) => {
+        const { fixed } = rules
+        if (fixed === null || this.#parts.rules.policies.length === 0)
+          throw misuse('each of several keys has a limit of its own')
+        const { limiter, policies } = fixed
+        return { limiter, policies, key: keyOf(who), cost, at: policies.map(() => tiers++) }
+      })
     )
   }
 
-  /** Does something in every limiter that a key may be counted by. */
+  /** The parts of which this tells the key; of a bare key, which could be of any, the first. */
+  #told(who: AnyRequest | Who): readonly HandPart<AnyRequest>[] {
+    const { parts } = this.#parts
+    if (parts.length === 0) return [this.#parts]
+    if (isRequest(who)) return parts
+    if (typeof who !== 'object') return parts.slice(0, 1)
+    const told = parts.filter(({ keyOf }) => canTell(keyOf, who))
+    // Says why.
+    if (told.length === 0) parts[0]!.keyOf(who)
+    return told
+  }
+
+  /** Does something in every limiter of a part that a key may be counted by. */
   #everywhere<T>(
+    { rules, keyOf, keyOfRequest }: HandPart<AnyRequest>,
     who: AnyRequest | Who,
-    act: (key: string, limiters: readonly BuiltLimiter[]) => Late<T>
+    act: (key: string, rules: RuleSource<AnyRequest>) => Late<T>
   ): Late<T> {
-    const { rules } = this.#parts
-    return this.#run(() =>
-      then(this.keyOf(who), (key) => {
-        // That of its own window is there by then.
-        const ready = isRequest(who) && rules.fixed === null ? rules.forRequest(who) : null
-        return then(ready, () => act(key, rules.limiters))
-      })
-    )
+    return then(isRequest(who) ? keyOfRequest(who) : keyOf(who), (key) => {
+      // That of its own window is there by then.
+      const ready = isRequest(who) && rules.fixed === null ? rules.forRequest(who) : null
+      return then<unknown, T>(ready, () => act(key, rules))
+    })
   }
 
   /** With a store outside the process everything is a promise, what is thrown at once as well. */
@@ -167,6 +209,45 @@ class HandLimiter {
     return heard(new Promise((resolve) => resolve(act())))
   }
 }
+
+/** What decides: see `Asked`. */
+type Deciding = Pick<Priced, 'limiter' | 'policies'>
+
+function resetIn(key: string, { laterBlocks, sample, limiters }: RuleSource<AnyRequest>): Late<boolean> {
+  const wasBlocked = laterBlocks?.delete(key, sample) === true
+  const resets = limiters.map((limiter) => () => {
+    const wasThere = then<Verdict, boolean>(limiter.look(key, limiter.policies), isThere)
+    const reset = limiter.reset(key)
+    return reset instanceof Promise ? reset.then(() => wasThere) : wasThere
+  })
+  return then(gather(resets), (were) => wasBlocked || isAny(were))
+}
+
+function blockIn(
+  key: string,
+  { laterBlocks, sample, limiters }: RuleSource<AnyRequest>,
+  duration: Duration
+): Late<void> {
+  if (limiters.length === 0 && sample instanceof AsyncPolicyLimiter)
+    throw misuse('the windows that other processes count by are not known here')
+  laterBlocks?.add(key, duration, sample)
+  return then(gather<void>(limiters.map((limiter) => () => limiter.block(key, duration))), nothing)
+}
+
+function canTell(keyOf: (who: Who) => string, who: Who): boolean {
+  try {
+    keyOf(who)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isAny(were: readonly boolean[]): boolean {
+  return were.includes(true)
+}
+
+function nothing(): void {}
 
 function isRequest(who: unknown): who is AnyRequest {
   return typeof who === 'object' && who !== null && typeof (who as AnyRequest).headers === 'object'
@@ -189,6 +270,6 @@ function owed({ policies, out }: Verdict): readonly number[] {
 function misuse(why: string): HeadgateError {
   return new HeadgateError(
     'HEADGATE_MISUSE',
-    `The limit or window is a function of the request, and ${why}: give the request.`
+    `What limits a request depends on the request, and ${why}: give the request.`
   )
 }

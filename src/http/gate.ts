@@ -13,14 +13,15 @@ import type { Exchange, Host } from './host.js'
 import { admitInFlight, releaseAtEnd } from './in-flight.js'
 import { type KeyReader, keyReader } from './key.js'
 import { preflightKey } from './key-text.js'
+import type { Who } from './known.js'
 import type { GatePlan } from './options.js'
 import { answered, type Outcome, passed } from './outcome.js'
 import { isPreflight } from './preflight.js'
+import { ownKeys, type Priced, priceOf } from './pricing.js'
 import { asError, gather, isPromiseLike } from './promise.js'
 import { QuotaFields } from './quota-fields.js'
-import { keepRecord, recordOf } from './records.js'
+import { keepRecord, recordOf, withdrawAll } from './records.js'
 import { type Asked, type Recorder, RequestRateLimit } from './request-rate-limit.js'
-import type { Rules } from './rules.js'
 import { UserWatch } from './user-watch.js'
 
 /**
@@ -40,6 +41,8 @@ export class Gate<Req, Res> implements Recorder {
   readonly #usesAddress: boolean
   readonly #clients: Clients
   readonly #users: UserWatch | null
+  /** What is only watched, beside what this gate enforces; null where there is nothing. */
+  readonly #watchers: readonly Gate<Req, Res>[] | null
   readonly #countOnly: CountOnly<Req, Res> | null
   /** Requests that something is awaited for; null as long as nothing ever was. */
   #underWay: WeakMap<object, PromiseLike<Outcome>> | null = null
@@ -53,9 +56,13 @@ export class Gate<Req, Res> implements Recorder {
     this.#denials = new DenialMaker(plan, this.#fields)
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
-    this.usesUser = this.#key.usesUser
+    this.#watchers = plan.watched.length === 0 ? null : plan.watched.map((watched) => new Gate(watched))
+    const readers = [this.#key, ...ownKeys(plan.rules)]
+    this.usesUser =
+      readers.some((reader) => reader.usesUser) || this.#watchers?.some((gate) => gate.usesUser) === true
     this.#countOnly = plan.counts === null ? null : new CountOnly(plan.counts, plan.abortedStatus)
-    this.#usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
+    this.#usesAddress =
+      readers.some((reader) => reader.usesAddress) || plan.allows !== null || plan.denies !== null
     this.#users = this.usesUser ? new UserWatch() : null
   }
 
@@ -93,14 +100,26 @@ export class Gate<Req, Res> implements Recorder {
   /** Answers all that wait for a permit, and lets nobody wait any more. */
   close(): void {
     for (const limiter of this.#plan.rules.limiters) limiter.close()
+    for (const gate of this.#watchers ?? []) gate.close()
   }
 
   /** What its limiter by hand is made of: see `limiterBehind`. */
   handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
+    const { rules } = this.#plan
+    const reading = (key: KeyReader<Req>) => ({
+      keyOf: (who: Who) => key.of(who),
+      keyOfRequest: (request: Req) => this.#keyOf(key, hostOf(request), request)
+    })
     return {
-      rules: this.#plan.rules,
-      keyOf: (who) => this.#key.of(who),
-      keyOfRequest: (request) => this.#keyOf(hostOf(request), request)
+      ...reading(this.#key),
+      rules,
+      parts: (rules.parts ?? []).map((part) => ({ ...reading(part.key ?? this.#key), rules: part.rules })),
+      watched: (this.#watchers ?? []).map((gate) => gate.handParts(hostOf)),
+      price: (request, key, units) => {
+        const host = hostOf(request)
+        const address = this.#addressOf(host, request)
+        return priceOf<Req>(this.#plan, { host, request, address, key, kind: 'request', units })
+      }
     }
   }
 
@@ -119,55 +138,57 @@ export class Gate<Req, Res> implements Recorder {
     if (allows !== null && standing === 'client' && allows(address)) return passed
     if (denies !== null && !this.isShadow && (standing === 'unreadable' || denies(address)))
       return this.#denials.forbid(host, request)
-    if (isPreflight(host, request))
-      return this.#price(host, request, response, preflightKey(addressKey(address, ipv6Subnet)), 'preflight')
-    const key = this.#key.read(request, address, host)
-    if (this.#users !== null) this.#users.see(host, request, response)
-    if (typeof key !== 'string') return key.then((late) => this.#price(host, request, response, late))
-    return this.#price(host, request, response, key)
+    if (isPreflight(host, request)) {
+      const key = preflightKey(addressKey(address, ipv6Subnet))
+      return this.#price(host, request, response, address, key, 'preflight')
+    }
+    if (this.#watchers === null) return this.#charge(host, request, response, address)
+    const watched = gather(this.#watchers.map((gate) => () => gate.#charge(host, request, response, address)))
+    return isPromiseLike(watched)
+      ? watched.then(() => this.#charge(host, request, response, address))
+      : this.#charge(host, request, response, address)
   }
 
-  #keyOf(host: Host<Req, never>, request: Req): string | Promise<string> {
-    const { address } = this.#usesAddress ? this.#clients.of(host, request) : nobody
-    return this.#key.read(request, address, host)
+  /** Finds who is to be charged. */
+  #charge(
+    host: Host<Req, Res>,
+    request: Req,
+    response: Res,
+    address: string
+  ): Outcome | PromiseLike<Outcome> {
+    const key = this.#key.read(request, address, host)
+    if (this.#users !== null) this.#users.see(host, request, response)
+    if (typeof key !== 'string')
+      return key.then((late) => this.#price(host, request, response, address, late, 'request'))
+    return this.#price(host, request, response, address, key, 'request')
+  }
+
+  #keyOf(key: KeyReader<Req>, host: Host<Req, never>, request: Req): string | Promise<string> {
+    return key.read(request, this.#addressOf(host, request), host)
+  }
+
+  #addressOf(host: Host<Req, never>, request: Req): string {
+    return this.#usesAddress ? this.#clients.of(host, request).address : nobody.address
   }
 
   #price(
     host: Host<Req, Res>,
     request: Req,
     response: Res,
-    key: string,
-    kind: Asked['kind'] = 'request'
-  ): Outcome | PromiseLike<Outcome> {
-    const { rules } = this.#plan
-    const cost = kind === 'preflight' ? 1 : this.#plan.cost
-    if (rules.fixed === null || typeof cost !== 'number')
-      return this.#compute(host, request, response, key, kind)
-    const { limiter, policies } = rules.fixed
-    return this.#decide({ recorder: this, host, request, response, kind, limiter, policies, key, cost })
-  }
-
-  /** Decides by limits and costs that the user's functions give. */
-  #compute(
-    host: Host<Req, Res>,
-    request: Req,
-    response: Res,
+    address: string,
     key: string,
     kind: Asked['kind']
   ): Outcome | PromiseLike<Outcome> {
     const { rules } = this.#plan
     const cost = kind === 'preflight' ? 1 : this.#plan.cost
-    const parts = gather<Rules | number>([
-      () => rules.forRequest(request),
-      () => (typeof cost === 'number' ? cost : cost(request))
-    ])
-    const decide = (late: readonly unknown[]) => {
-      const { limiter, policies } = late[0] as Rules
-      rules.note(key, late[0] as Rules)
-      const asked = { recorder: this, host, request, response, kind, limiter, policies, key }
-      return this.#decide({ ...asked, cost: late[1] as number })
+    if (rules.fixed === null || typeof cost !== 'number') {
+      const price = priceOf<Req>(this.#plan, { host, request, address, key, kind })
+      const decide = (priced: Priced) =>
+        this.#decide({ recorder: this, host, request, response, kind, ...priced })
+      return isPromiseLike(price) ? price.then(decide) : decide(price)
     }
-    return isPromiseLike(parts) ? parts.then(decide) : decide(parts)
+    const { limiter, policies } = rules.fixed
+    return this.#decide({ recorder: this, host, request, response, kind, limiter, policies, key, cost })
   }
 
   #decide(asked: Asked<Req, Res>): Outcome | PromiseLike<Outcome> {
@@ -189,10 +210,10 @@ export class Gate<Req, Res> implements Recorder {
     exchange: Exchange | null = null
   ): Outcome | PromiseLike<Outcome> {
     const { host, request, response, kind } = asked
-    const { at, isBlocked } = verdict
+    const { isBlocked } = verdict
     const permit = exchange === null ? null : new OwnPermit(verdict, asked.limiter, asked.key, asked.cost)
     const decision = permit ?? decisionOf(verdict, true)
-    const record = new RequestRateLimit(asked, decision, at, permit)
+    const record = new RequestRateLimit(asked, decision, verdict, permit)
     // Its client has left while something was awaited: nobody is served.
     if (permit?.allowed === true && releaseAtEnd(permit, exchange!)) return answered
     const earlier = recordOf(request)
@@ -203,9 +224,22 @@ export class Gate<Req, Res> implements Recorder {
     else if (decision.allowed && kind === 'request') this.#fields.set(host, response, record)
     if (this.#countOnly !== null && decision.allowed) this.#countOnly.watch(asked, record)
     if (this.isShadow) return passed
-    if (!decision.allowed) return this.#denials.deny(asked, record, isBlocked)
+    if (!decision.allowed) return this.#deny(asked, record, isBlocked)
     const { delayMs = 0 } = decision
     return delayMs === 0 ? passed : { kind: 'held', forMs: delayMs }
+  }
+
+  /** Denies a request, which nobody is to be charged for then: neither by the limiters that it met before. */
+  #deny(
+    asked: Asked<Req, Res>,
+    record: RequestRateLimit,
+    isBlocked: boolean
+  ): Outcome | PromiseLike<Outcome> {
+    const { previous } = record
+    const withdrawn =
+      previous === undefined || asked.host.hasManyCalls === true ? undefined : withdrawAll(previous)
+    if (!isPromiseLike(withdrawn)) return this.#denials.deny(asked, record, isBlocked)
+    return withdrawn.then(() => this.#denials.deny(asked, record, isBlocked))
   }
 
   /** Tells the shadow listener. Its failure must not become the request's: nothing is enforced. */

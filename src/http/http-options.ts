@@ -76,7 +76,7 @@ export type ShadowListener<Req> = (request: Req, rateLimit: RequestRateLimit) =>
 
 /** What readers must know of other options. */
 export interface HttpTerms {
-  readonly rules: Pick<RuleSource<never>, 'fixed'>
+  readonly rules: Pick<RuleSource<never>, 'policies'>
   readonly headers: Pick<HeaderPlan, 'lists'>
   readonly countOnly: unknown
 }
@@ -141,11 +141,16 @@ function messageOf(option: string, value: unknown): string | AnyFunction | null 
   )
 }
 
-function costOf(option: string, value: unknown, { rules }: HttpTerms): number | AnyFunction {
+/** Reads what a request takes: at most what any of the policies ever admits at once. */
+export function costOf(
+  option: string,
+  value: unknown,
+  { rules }: Pick<HttpTerms, 'rules'>
+): number | AnyFunction {
   if (value === undefined) return 1
   if (isFunction(value)) return value
   const cost = wholeNumber(option, value, 1)
-  const least = Math.min(...(rules.fixed?.policies ?? []).map((policy) => policy.capacity))
+  const least = Math.min(...rules.policies.map((policy) => policy.capacity))
   if (cost > least)
     throw badOption(option, cost, `a limit admits at most ${least} at once, so nobody would ever be admitted`)
   return cost

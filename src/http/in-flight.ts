@@ -19,7 +19,7 @@ type Conclude = (verdict: Verdict, exchange: Exchange) => Outcome | PromiseLike<
  */
 export function admitInFlight<Req, Res>(
   asked: Asked<Req, Res>,
-  admission: Admission,
+  admission: Pick<Admission, 'hasLine' | 'admit'>,
   mayWait: boolean,
   conclude: Conclude
 ): Outcome | PromiseLike<Outcome> {

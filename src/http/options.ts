@@ -1,19 +1,20 @@
 import type { Clock } from '../core/clock.js'
 import { type OptionTable, readOptions } from '../core/options.js'
-import { limitOptions, type PolicyOrLimits, readLimits } from '../core/policy-or-limits.js'
+import { limitOptions } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { type LimiterSettings, limiterOptions, warnOfIdle } from '../limiter/options.js'
 import type { ForwardedSource } from './forwarded.js'
 import { type HeaderPlan, headerPlan } from './headers/index.js'
 import { type CountPredicate, type HttpSettings, httpOptions, type ShadowListener } from './http-options.js'
 import type { KeySpec } from './key.js'
-import { type PerRequest, type RuleOptions, type RuleSource, ruleSource } from './rules.js'
+import { type LimitRules, type Limits, readLimitRules } from './limits.js'
+import type { PerRequest, RuleSource } from './rules.js'
 
 /** The options of an HTTP limiter other than its policies. */
 export interface GateSettings<Req, Res> extends LimiterSettings, HttpSettings<Req, Res> {}
 
-/** Options of one policy, or `limits` for several on the same key. */
-export type GateOptions<Req, Res> = GateSettings<Req, Res> & PolicyOrLimits<RuleOptions<Req>>
+/** Options of one policy, of `limits` for several, or of `plans`. */
+export type GateOptions<Req, Res> = GateSettings<Req, Res> & LimitRules<Req>
 
 /** How those are read. A route may inherit them from its plugin. */
 export const gateSettings: OptionTable = { ...limiterOptions, ...httpOptions }
@@ -34,6 +35,8 @@ export interface GatePlan<Req, Res> {
   readonly counts: CountPredicate<Req, Res> | null
   readonly abortedStatus: number | null
   readonly isShadow: boolean
+  /** What is only watched, beside what is enforced. */
+  readonly watched: readonly GatePlan<Req, Res>[]
   readonly onShadow: ShadowListener<Req> | null
   readonly headers: HeaderPlan
   readonly exposes: boolean
@@ -53,33 +56,43 @@ export function gatePlan<Req, Res>(
   where: string,
   owner: Owner = { mayShare: true }
 ): GatePlan<Req, Res> {
-  const written = readLimits<RuleOptions<Req>>(options, gateSettings, where)
-  const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds', key = 'ip', now } = options
+  const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds', now } = options
   const headers = headerPlan(styles, { retryAfterFormat })
   const labelled = owner.label === undefined ? { ...owner, label: where } : owner
-  const rules = ruleSource(written, options, labelled)
-  const read = readOptions(httpOptions, options, { rules, headers, countOnly: options.countOnly })
-  const { shadow } = read
-  warnOfIdle(options, written.tiers, where, read.cost === 1)
-  return {
-    rules,
-    key,
-    cost: read.cost as PerRequest<Req, number>,
-    skip: read.skip as GatePlan<Req, Res>['skip'],
-    allows: read.allow,
-    denies: read.deny,
-    ipv6Subnet: read.ipv6Subnet,
-    forwarded: read.forwarded,
-    counts: read.countOnly as GatePlan<Req, Res>['counts'],
-    abortedStatus: read.aborted,
-    isShadow: shadow !== false,
-    onShadow: typeof shadow === 'function' ? (shadow as ShadowListener<Req>) : null,
-    headers,
-    exposes: read.exposeHeaders,
-    partitionSecret: read.partitionKey,
-    statusCode: read.statusCode,
-    message: read.message as GatePlan<Req, Res>['message'],
-    onLimited: read.onLimited as GatePlan<Req, Res>['onLimited'],
-    now
+  const { enforced, watched } = readLimitRules<Req>(options, where, labelled)
+  const planFor = ({ rules, key, cost, tiers }: Limits<Req>): GatePlan<Req, Res> => {
+    const terms = { rules, headers, countOnly: options.countOnly }
+    const read = readOptions(httpOptions, { ...options, cost }, terms)
+    warnOfIdle(options, tiers, where, read.cost === 1)
+    const { shadow } = read
+    return {
+      rules,
+      key,
+      cost: read.cost as PerRequest<Req, number>,
+      skip: read.skip as GatePlan<Req, Res>['skip'],
+      allows: read.allow,
+      denies: read.deny,
+      ipv6Subnet: read.ipv6Subnet,
+      forwarded: read.forwarded,
+      counts: read.countOnly as GatePlan<Req, Res>['counts'],
+      abortedStatus: read.aborted,
+      isShadow: shadow !== false,
+      onShadow: typeof shadow === 'function' ? (shadow as ShadowListener<Req>) : null,
+      headers,
+      exposes: read.exposeHeaders,
+      partitionSecret: read.partitionKey,
+      statusCode: read.statusCode,
+      message: read.message as GatePlan<Req, Res>['message'],
+      onLimited: read.onLimited as GatePlan<Req, Res>['onLimited'],
+      now,
+      watched: []
+    }
   }
+  const all = watched.map(({ limits, onShadow }): GatePlan<Req, Res> => {
+    const plan = planFor(limits)
+    return { ...plan, isShadow: true, onShadow: onShadow ?? plan.onShadow }
+  })
+  if (enforced !== null) return { ...planFor(enforced), watched: all }
+  const [first, ...others] = all as [GatePlan<Req, Res>, ...GatePlan<Req, Res>[]]
+  return { ...first, watched: others }
 }

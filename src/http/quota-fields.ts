@@ -94,7 +94,10 @@ export class QuotaFields {
 
   #tiersOf(record: RequestRateLimit): readonly Quota[] {
     const { partitionSecret } = this.#plan
-    if (partitionSecret !== null) record.partitionKey ??= partitionKey(record.key, partitionSecret)
+    if (partitionSecret !== null && record.partitionKey === undefined) {
+      record.partitionKey = partitionKey(record.key, partitionSecret)
+      record.partitionKeys = record.keys?.map((key) => partitionKey(key, partitionSecret))
+    }
     return enforcedTiers(record)
   }
 
@@ -199,16 +202,16 @@ function isCounted({ source }: RequestRateLimit): boolean {
 
 /** What headers tell of a record's own tiers. */
 export function quotas(record: RequestRateLimit): readonly Quota[] {
-  const { partitionKey: key, tiers } = record
+  const { partitionKey: key, partitionKeys: own, tiers } = record
   if (key === undefined) return tiers
-  return tiers.map(({ policy, limit, remaining, resetMs, retryAfterMs, allowed }) => ({
+  return tiers.map(({ policy, limit, remaining, resetMs, retryAfterMs, allowed }, i) => ({
     policy,
     limit,
     remaining,
     resetMs,
     retryAfterMs,
     allowed,
-    partitionKey: key
+    partitionKey: own?.[i] ?? key
   }))
 }
 

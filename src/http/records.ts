@@ -1,3 +1,4 @@
+import { isPromiseLike } from './promise.js'
 import type { RequestRateLimit } from './request-rate-limit.js'
 
 /**
@@ -27,4 +28,16 @@ export function keepRecord(request: unknown, record: RequestRateLimit): void {
  */
 export function rateLimitOf(request: object): RequestRateLimit | undefined {
   return recordOf(request)
+}
+
+/**
+ * Gives back what limiters charged that have admitted a request which is denied after all: from the latest on, those before
+ * it.
+ */
+export function withdrawAll(latest: RequestRateLimit): void | Promise<void> {
+  const given: (void | PromiseLike<void>)[] = []
+  for (let record: RequestRateLimit | undefined = latest; record !== undefined; record = record.previous)
+    // One of another copy of this package may be older.
+    given.push(record.withdraw === undefined ? record.refund() : record.withdraw())
+  return given.some((late) => isPromiseLike(late)) ? Promise.all(given).then(() => {}) : undefined
 }

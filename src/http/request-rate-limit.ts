@@ -1,9 +1,9 @@
-import { AsyncPolicyLimiter } from '../core/async-limiter.js'
 import { type Decision, decisionOf } from '../core/decision.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Permit } from '../core/permit.js'
 import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
+import { Together } from '../core/together.js'
 import type { Source, Verdict } from '../core/verdict.js'
 import type { HeaderPlan } from './headers/index.js'
 import type { Host } from './host.js'
@@ -26,7 +26,12 @@ interface Charged {
   readonly charged: number
   /** When, ms on the clock of the limiter or its store. */
   readonly at: number
+  /** The same of each, where several limiters decided. */
+  readonly receipts: Verdict['receipts']
 }
+
+/** What decides about a request: a limiter, or several together. */
+export type Decider = BuiltLimiter | Together
 
 /** What a limiter is asked about a request. */
 export interface Asked<Req = unknown, Res = unknown> {
@@ -36,7 +41,7 @@ export interface Asked<Req = unknown, Res = unknown> {
   readonly response: Res
   /** A preflight is counted apart from the requests of its client. */
   readonly kind: 'request' | 'preflight'
-  readonly limiter: BuiltLimiter
+  readonly limiter: Decider
   readonly policies: readonly Policy[]
   readonly key: string
   readonly cost: number
@@ -70,6 +75,7 @@ export class RequestRateLimit implements Decision {
   readonly #asked: Asked
   #decision: Decision
   #at: number
+  readonly #receipts: Verdict['receipts']
   #previous: RequestRateLimit | undefined
   #charges: Charges | undefined
   #partitionKey: string | undefined
@@ -77,11 +83,17 @@ export class RequestRateLimit implements Decision {
   readonly #permit: Permit | null
 
   /** @internal */
-  constructor(asked: Asked, decision: Decision, at: number, permit: Permit | null = null) {
+  constructor(
+    asked: Asked,
+    decision: Decision,
+    { at, receipts }: Pick<Verdict, 'at' | 'receipts'>,
+    permit: Permit | null = null
+  ) {
     this.key = asked.key
     this.#asked = asked
     this.#decision = decision
     this.#at = at
+    this.#receipts = receipts
     this.#permit = permit
   }
 
@@ -169,7 +181,7 @@ export class RequestRateLimit implements Decision {
 
   #ownCharge(): Charged | null {
     if (!this.#decision.allowed) return null
-    return { decision: this.#decision, charged: this.#asked.cost, at: this.#at }
+    return { decision: this.#decision, charged: this.#asked.cost, at: this.#at, receipts: this.#receipts }
   }
 
   #refund(): void | Promise<void> {
@@ -183,11 +195,11 @@ export class RequestRateLimit implements Decision {
 
   #add(verdict: Verdict): void {
     if (!this.#decision.allowed) return
-    const { charged, at } = verdict
+    const { charged, at, receipts } = verdict
     const decision = decisionOf(verdict, false)
     // Only what was left is charged, so no more than that may be given back.
     const { late } = this.#charged()
-    if (charged > 0) late.push({ decision, charged, at })
+    if (charged > 0) late.push({ decision, charged, at, receipts })
     this.#decision = decision
     this.#at = at
     // One limiter writes the headers for all on the response: the latest that writes any.
@@ -195,9 +207,31 @@ export class RequestRateLimit implements Decision {
     speaker?.origin.recorder.rewrite(speaker)
   }
 
-  #giveBack({ decision, charged, at }: Charged): void | Promise<void> {
+  #giveBack({ decision, charged, at, receipts }: Charged): void | Promise<void> {
     const { limiter, policies } = this.#asked
-    return limiter.giveBack(this.key, charged, policies, { at, source: decision.source })
+    return limiter.giveBack(this.key, charged, policies, { at, source: decision.source, receipts })
+  }
+
+  /**
+   * @internal Gives back what the request was charged, as a later limiter denies it, unless denied requests are charged here
+   * too; from then on it says what its limiter would answer now.
+   */
+  withdraw(): void | Promise<void> {
+    const { limiter, policies, cost, recorder } = this.#asked
+    if (!this.allowed) return undefined
+    this.#permit?.release('ignored')
+    const given = limiter.countsDenied ? undefined : this.refund()
+    // Of one that is only watched nobody tells the client.
+    if (recorder.isShadow) return isPromiseLike(given) ? given.then(undefined, () => {}) : undefined
+    // In one turn with the refund, so that a store outside the process is asked once.
+    const look = limiter.look(this.key, policies, Math.max(1, cost))
+    const see = (verdict: Verdict) => {
+      this.#decision = decisionOf(verdict, false)
+      this.#at = verdict.at
+    }
+    if (!isPromiseLike<Verdict>(look)) return see(look)
+    // Where the store fails, the charge stays.
+    return Promise.all([look, Promise.resolve(given).then(undefined, () => {})]).then(([late]) => see(late))
   }
 
   /** What a log or a response shows of it. */
@@ -208,7 +242,7 @@ export class RequestRateLimit implements Decision {
 
   /** @internal The instant of the decision on the clock of a store outside of the process, ms. */
   get storeTime(): number | undefined {
-    return this.#asked.limiter instanceof AsyncPolicyLimiter ? this.#at : undefined
+    return this.#asked.limiter.hasOwnClock ? this.#at : undefined
   }
 
   /** @internal What headers carry as this request's partition key. */
@@ -220,6 +254,15 @@ export class RequestRateLimit implements Decision {
   set partitionKey(key: string) {
     this.#partitionKey = key
   }
+
+  /** Who was charged by each of `tiers`, where they have keys of their own. */
+  get keys(): readonly string[] | undefined {
+    const { limiter } = this.#asked
+    return limiter instanceof Together ? limiter.keys : undefined
+  }
+
+  /** @internal The same of each tier that has a key of its own. */
+  partitionKeys: readonly string[] | undefined
 
   /** @internal What is written on the response up to this record. */
   get wire(): Wire | undefined {

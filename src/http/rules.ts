@@ -8,21 +8,25 @@ import type { Written } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { type LimiterSettings, limiterOpener } from '../limiter/options.js'
 import { memoryStore } from '../memory/store.js'
+import type { KeyReader } from './key.js'
+import { LastRules } from './last-rules.js'
 import { LaterBlocks } from './later-blocks.js'
 import { gather, isPromiseLike } from './promise.js'
 
 /** A value, or a function of the request that gives it, or a promise of it. */
 export type PerRequest<Req, T> = T | ((request: Req) => T | PromiseLike<T>)
 
-/** One policy, whose limit and window, or how much may be in flight, may be computed for each request. */
+/** One policy, whose limit, window and burst, or how much may be in flight, may be computed for each request. */
 export type RuleOptions<Req> = WindowRule<Req> | ConcurrencyRule<Req>
 
 /** A policy that counts what begins in a window. */
-export type WindowRule<Req> = Omit<WindowOptions, 'limit' | 'window'> & {
+export type WindowRule<Req> = Omit<WindowOptions, 'limit' | 'window' | 'burst'> & {
   /** Units per window. A function may return 0, which denies, and `Infinity`, which admits. */
   readonly limit: PerRequest<Req, number>
   /** Length of the window. Each length that a function returns has counters of its own. */
   readonly window: PerRequest<Req, number | string>
+  /** Capacity of a token bucket or gcra, waiting places of a leaky bucket: see `PolicyOptions`. */
+  readonly burst?: PerRequest<Req, number> | undefined
 }
 
 /** A policy that counts what is in flight. */
@@ -35,18 +39,38 @@ export type ConcurrencyRule<Req> = Omit<ConcurrencyOptions, 'concurrency'> & {
 export interface Rules {
   readonly limiter: BuiltLimiter
   readonly policies: readonly Policy[]
+  /** Where several limiters decide, each by a key of its own; then the others say what the first of them decides by. */
+  readonly parts: readonly RulePart[] | null
+}
+
+/** One of several limiters that decide about a request. */
+export interface RulePart extends Pick<Rules, 'limiter' | 'policies'> {
+  /** null where it is the limiter's `key`. */
+  readonly key: KeyReader<never> | null
+  /** null where it is the limiter's `cost`. */
+  readonly cost: PerRequest<never, number> | null
+  /** Where each of its tiers stands among those of all parts. */
+  readonly at: readonly number[]
 }
 
 /** How many different windows a window function may ask for. */
 const maxWindows = 100
 
-/** Keys of which it is remembered by what rules they were decided last. */
-const mostRemembered = 10_000
+/** One of several limiters of a gate, as it was written. */
+export interface PartSource<Req> extends Pick<RulePart, 'at'> {
+  readonly rules: RuleSource<Req>
+  readonly key: KeyReader<Req> | null
+  readonly cost: PerRequest<Req, number> | null
+}
 
 /** The rules of a gate: fixed, or computed for each request. */
 export interface RuleSource<Req> {
-  /** The rules of every request; null where they are computed. */
+  /** The rules of every request; null where they are computed, or where there are parts. */
   readonly fixed: Rules | null
+  /** The policies that hold for every request; none where limits are computed, or chosen. */
+  readonly policies: readonly Policy[]
+  /** Its parts, where each has a key of its own; null where one limiter decides. */
+  readonly parts: readonly PartSource<Req>[] | null
   /** A limiter with the same store and clock as all that its requests are decided by. */
   readonly sample: BuiltLimiter
   /** Those that its requests have been decided by until now: one for each length of a window. */
@@ -69,7 +93,8 @@ export interface RuleSource<Req> {
 export function ruleSource<Req>(
   { tiers, isList }: Written<RuleOptions<Req>>,
   settings: LimiterSettings,
-  owner: Owner
+  owner: Owner,
+  areNamed = tiers.every(({ name }) => name !== undefined)
 ): RuleSource<Req> {
   const areLimitsKnown = tiers.every((tier) => typeof limitOf(tier) !== 'function')
   const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
@@ -83,13 +108,16 @@ export function ruleSource<Req>(
         ...known(tier, windows[i] as number | string),
         name: tier.name ?? (isList && isComputed(tier) ? `limit-${i + 1}` : undefined)
       })),
-      areLimitsKnown
+      { areLimitsKnown, areNamed }
     )
   if (!tiers.some(isComputed)) {
     const limiter = build(tiers.map((tier) => tier.window))
-    const fixed = { limiter, policies: limiter.policies }
+    const { policies } = limiter
+    const fixed = { limiter, policies, parts: null }
     return {
       fixed,
+      policies,
+      parts: null,
       sample: limiter,
       limiters: [limiter],
       forRequest: () => fixed,
@@ -106,7 +134,13 @@ export function ruleSource<Req>(
 function known<Req>(tier: RuleOptions<Req>, window: number | string): PolicyOptions {
   if (tier.concurrency !== undefined)
     return { ...tier, concurrency: typeof tier.concurrency === 'function' ? 1 : tier.concurrency }
-  return { ...tier, limit: typeof tier.limit === 'function' ? 1 : tier.limit, window }
+  const { limit, burst } = tier
+  return {
+    ...tier,
+    limit: typeof limit === 'function' ? 1 : limit,
+    window,
+    burst: typeof burst === 'function' ? 1 : burst
+  }
 }
 
 /** What a rule limits by. */
@@ -115,17 +149,19 @@ function limitOf<Req>(tier: RuleOptions<Req>): PerRequest<Req, number> | Adaptiv
 }
 
 function isComputed<Req>(tier: RuleOptions<Req>): boolean {
-  return typeof limitOf(tier) === 'function' || typeof tier.window === 'function'
+  return [limitOf(tier), tier.window, tier.burst].some((value) => typeof value === 'function')
 }
 
 class ComputedRules<Req> implements RuleSource<Req> {
   readonly fixed = null
+  readonly policies = []
+  readonly parts = null
   readonly sample: BuiltLimiter
   readonly laterBlocks: LaterBlocks | null
   readonly #tiers: readonly RuleOptions<Req>[]
   readonly #build: (windows: readonly unknown[]) => BuiltLimiter
   readonly #limiters = new Map<string, BuiltLimiter>()
-  readonly #last = new Map<string, Rules>()
+  readonly #last = new LastRules()
 
   constructor(tiers: readonly RuleOptions<Req>[], build: (windows: readonly unknown[]) => BuiltLimiter) {
     this.#tiers = tiers
@@ -144,16 +180,11 @@ class ComputedRules<Req> implements RuleSource<Req> {
   }
 
   note(key: string, rules: Rules): void {
-    const last = this.#last
-    const known = last.get(key)
-    if (known?.limiter === rules.limiter && known.policies === rules.policies) return
-    last.delete(key)
-    if (last.size >= mostRemembered) last.delete(last.keys().next().value!)
-    last.set(key, rules)
+    this.#last.note(key, rules)
   }
 
   lastFor(key: string): Rules | undefined {
-    return this.#last.get(key)
+    return this.#last.of(key)
   }
 
   forget(): void {
@@ -165,28 +196,26 @@ class ComputedRules<Req> implements RuleSource<Req> {
     const values = gather(
       this.#tiers.flatMap((tier) => {
         const limit = limitOf(tier)
-        const { window } = tier
+        const { window, burst } = tier
         return [
           () => (typeof limit === 'function' ? limit(request) : undefined),
-          () => (typeof window === 'function' ? window(request) : window)
+          () => (typeof window === 'function' ? window(request) : window),
+          () => (typeof burst === 'function' ? burst(request) : undefined)
         ]
       })
     )
     return isPromiseLike(values) ? values.then((late) => this.#rules(late)) : this.#rules(values)
   }
 
-  /** `values` are a limit and a window for each tier in turn. */
+  /** `values` are a limit, a window and a burst for each tier in turn. */
   #rules(values: readonly unknown[]): Rules {
-    const limits = this.#tiers.map((tier, i) => {
-      const limit = values[2 * i]
-      if (typeof limitOf(tier) !== 'function' || limit !== undefined) return limit
-      throw new HeadgateError(
-        'HEADGATE_BAD_LIMIT',
-        `The ${tier.concurrency === undefined ? 'limit' : 'concurrency'} function returned undefined: return a whole number.`
-      )
-    })
-    const limiter = this.#limiterFor(this.#tiers.map((tier, i) => windowOf(tier, values[2 * i + 1])))
-    return { limiter, policies: limiter.withLimits(limits) }
+    const tiers = this.#tiers
+    const limits = tiers.map((tier, i) =>
+      computed(limitOf(tier), values[3 * i], tier.concurrency === undefined ? 'limit' : 'concurrency')
+    )
+    const bursts = tiers.map(({ burst }, i) => computed(burst, values[3 * i + 2], 'burst'))
+    const limiter = this.#limiterFor(tiers.map((tier, i) => windowOf(tier, values[3 * i + 1])))
+    return { limiter, policies: limiter.withLimits(limits, bursts), parts: null }
   }
 
   #limiterFor(windows: readonly number[]): BuiltLimiter {
@@ -204,6 +233,15 @@ class ComputedRules<Req> implements RuleSource<Req> {
     }
     return limiter
   }
+}
+
+/** @throws HeadgateError `HEADGATE_BAD_LIMIT` where a function returned nothing */
+function computed(option: unknown, value: unknown, name: string): unknown {
+  if (typeof option !== 'function' || value !== undefined) return value
+  throw new HeadgateError(
+    'HEADGATE_BAD_LIMIT',
+    `The ${name} function returned undefined: return a whole number.`
+  )
 }
 
 /** The window of a rule, in ms; of what is in flight there is none. */

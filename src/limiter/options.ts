@@ -97,6 +97,14 @@ function sayIdle(message: string): void {
   warn('HEADGATE_IDLE_OPTION', message)
 }
 
+/** What else is known of the policies that a limiter is opened with. */
+export interface OpeningTerms {
+  /** False where they stand for others, whose limits are computed. */
+  readonly areLimitsKnown?: boolean
+  /** True where the user has named all of them; if left out, where all have names. */
+  readonly areNamed?: boolean
+}
+
 /**
  * Gives a function that opens limiters, each with policies of its own. Their settings are read once. Where limits are
  * computed, those of the policies are not known yet.
@@ -105,14 +113,14 @@ export function limiterOpener(
   options: LimiterSettings,
   fallback: () => Store,
   owner: Owner
-): (tiers: readonly PolicyOptions[], areLimitsKnown?: boolean) => BuiltLimiter {
+): (tiers: readonly PolicyOptions[], terms?: OpeningTerms) => BuiltLimiter {
   let read: ReturnType<typeof readSettings> | undefined
-  return (tiers, areLimitsKnown = true) => {
+  return (tiers, { areLimitsKnown = true, areNamed = tiers.every(({ name }) => name !== undefined) } = {}) => {
     const policies = definePolicies(tiers)
     read ??= readSettings(options, policies, areLimitsKnown)
     // Who has a clock of his own has times of his own making.
     if (options.now === undefined) for (const tier of tiers) warnOfShort('window', tier.window)
-    const named = owner.mayShare && tiers.every(({ name }) => name !== undefined)
+    const named = owner.mayShare && areNamed
     const { store = fallback(), now } = options
     return openLimiter({ policies, named, owner, ...read, store, now })
   }

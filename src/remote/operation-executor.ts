@@ -92,12 +92,12 @@ export class OperationExecutor implements Executor {
   }
 
   #variant(policies: readonly Policy[]): Rules {
-    const limits = policies.map(({ limit }) => limit).join()
-    let rules = this.#variants.get(limits)
+    const variant = policies.map(variantOf).join()
+    let rules = this.#variants.get(variant)
     if (rules === undefined) {
       if (this.#variants.size >= mostRules) this.#variants.clear()
       rules = this.#made(policies)
-      this.#variants.set(limits, rules)
+      this.#variants.set(variant, rules)
     }
     return rules
   }
@@ -109,6 +109,11 @@ export class OperationExecutor implements Executor {
   #lowestBeside(policies: readonly Policy[]): readonly Policy[] | null {
     return this.#lowest.variesFrom(this.#own) || policies !== this.#own ? this.#lowest.policies : null
   }
+}
+
+/** What tells a variant of a policy from the others, which differ in these alone. */
+function variantOf({ limit, capacity, name }: Policy): string {
+  return `${limit}/${capacity}/${name}`
 }
 
 function mayCharge({ kind }: Operation): boolean {

@@ -291,8 +291,10 @@ describe('an option of another limiter', () => {
     expect(message({ getTracker: 1 })).toMatch(/it is `key`, an option of limiters of HTTP requests/)
     expect(message({ prefix: 'x' })).toContain('`redisStore`')
     expect(message({ policies: {} })).toContain('the Fastify plugin')
-    const inside = refusalOf(() => express({ limits: [{ ...rule, key: 'user' }] } as never))
-    expect(inside).toContain('`key` is no option of a policy: it is an option of limiters of HTTP requests')
+    const inside = refusalOf(() => express({ limits: [{ ...rule, skip: () => true }] } as never))
+    expect(inside).toContain('`skip` is no option of a policy: it is an option of limiters of HTTP requests')
+    const apart = refusalOf(() => createLimiter({ limits: [{ ...rule, key: 'user' }] } as never))
+    expect(apart).toContain('`key` is no option of a policy: it is an option of limiters of HTTP requests')
     expect(refusalOf(() => redisStore(async () => null, { keyPrefix: 'x' } as never))).toContain('`prefix`')
   })
 
