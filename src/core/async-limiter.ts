@@ -72,6 +72,14 @@ export interface AsyncLimiter {
   close(): void
 }
 
+/** What one limiter is to take, of what several take together. */
+export interface LimiterTake {
+  readonly limiter: AsyncPolicyLimiter
+  readonly key: string
+  readonly cost: number
+  readonly policies: readonly Policy[]
+}
+
 /** The limiter itself, with what the HTTP gate needs beyond the public face. */
 export class AsyncPolicyLimiter implements AsyncLimiter {
   readonly policies: readonly Policy[]
@@ -153,6 +161,20 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     if (checkCost(cost) > 0) return this.#buckets.decide(this.#take, keyText(key), cost, policies)
     const look = this.#buckets.decide(peek, keyText(key), 1, policies)
     return look instanceof Promise ? look.then(freeOf) : freeOf(look)
+  }
+
+  /** The same with others, each of its limiter, in one step of the store; null where it cannot. */
+  static takeTogether(takes: readonly LimiterTake[]): Promise<readonly Verdict[]> | null {
+    if (takes.some(({ limiter, cost }) => checkCost(cost) === 0 || limiter.admission !== null)) return null
+    const { limiter } = takes[0]!
+    return (
+      limiter.#buckets.takeTogether?.(
+        takes.map(({ limiter: one, key, cost, policies }) => ({
+          ...{ buckets: one.#buckets, action: one.#take },
+          ...{ key: keyText(key), cost, policies }
+        }))
+      ) ?? null
+    )
   }
 
   /** Looks at whether `cost` would be admitted, under such policies. */

@@ -27,6 +27,15 @@ export interface Receipt {
   readonly receipts?: readonly PartReceipt[] | undefined
 }
 
+/** What one limiter is to take of what several take together: see `AsyncBuckets.decide`. */
+export interface JointTake {
+  readonly buckets: AsyncBuckets
+  readonly action: Action
+  readonly key: string
+  readonly cost: number
+  readonly policies: readonly Policy[]
+}
+
 /**
  * The buckets of one limiter in such a store. Keys, costs and times are as for `Buckets`. Decisions never
  * reject because the store failed; `refund`, `reset`, `clear` and `block` do, with `HEADGATE_STORE_FAILED`.
@@ -36,6 +45,11 @@ export interface AsyncBuckets {
   decide(action: Action, key: string, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict>
   /** Gives back units; those of a window that has ended are gone with it. */
   refund(key: string, cost: number, policies: readonly Policy[], receipt: Receipt): Promise<void>
+  /**
+   * Decides about keys each of which has buckets of its own in this store, these among them, in one step: all are charged, or
+   * none. Of one that is admitted and was not charged, as another was denied, the verdict has `charged` 0. null where it cannot.
+   */
+  takeTogether?(parts: readonly JointTake[]): Promise<readonly Verdict[]> | null
   reset(key: string): Promise<void>
   /** Forgets all keys, their blocks included. */
   clear(): Promise<void>

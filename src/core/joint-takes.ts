@@ -3,9 +3,13 @@
  * charges and blocks as it would for a request of its own.
  */
 
+import { AsyncPolicyLimiter } from './async-limiter.js'
 import type { PolicyLimiter } from './limiter.js'
 import type { Part } from './together.js'
 import { kept, type Verdict } from './verdict.js'
+
+/** Parts whose limiters are of a store outside the process. */
+type LatePart = Omit<Part, 'limiter'> & { readonly limiter: AsyncPolicyLimiter }
 
 /** Parts whose limiters are in this process. */
 type PartHere = Omit<Part, 'limiter'> & { readonly limiter: PolicyLimiter }
@@ -33,19 +37,29 @@ export function takeHere(parts: readonly Part[]): readonly Verdict[] {
 }
 
 /**
- * Charges in a store outside the process: all are asked at once, and where one denies, what the others charged is given
- * back.
+ * Charges in a store outside the process: in one step where it can; otherwise all are asked at once, and where one denies,
+ * what the others charged is given back.
  * @throws what a strategy of the user throws
  */
 export async function takeFromStore(parts: readonly Part[]): Promise<readonly Verdict[]> {
+  const together = AsyncPolicyLimiter.takeTogether(parts as readonly LatePart[])
+  if (together !== null) return settled(parts, await together)
   const asked = await Promise.allSettled(parts.map(async (part) => take(part)))
   const taken = asked.map((one) => (one.status === 'fulfilled' ? one.value : null))
-  if (taken.every((verdict) => verdict?.isAllowed === true)) return taken as readonly Verdict[]
-  const verdicts = await Promise.all(
-    parts.map((part, i) => (taken[i]?.isAllowed === true ? givenBack(part, taken[i]) : taken[i]))
-  )
+  const verdicts = await settled(parts, taken)
   for (const one of asked) if (one.status === 'rejected') throw one.reason
-  return verdicts as readonly Verdict[]
+  return verdicts
+}
+
+/** What all say in the end: where one denies, or has failed, what the others charged is given back. */
+async function settled(
+  parts: readonly Part[],
+  taken: readonly (Verdict | null)[]
+): Promise<readonly Verdict[]> {
+  if (taken.every((verdict) => verdict?.isAllowed === true)) return taken as readonly Verdict[]
+  return Promise.all(
+    parts.map((part, i) => (taken[i]?.isAllowed === true ? givenBack(part, taken[i]) : taken[i]!))
+  )
 }
 
 function take({ limiter, key, cost, policies }: Part): Verdict | Promise<Verdict> {
@@ -82,7 +96,7 @@ function refusedTaken(part: PartHere, taken: Verdict): Verdict {
 async function givenBack(part: Part, taken: Verdict): Promise<Verdict> {
   const { limiter, key, cost, policies } = part
   releasePermit(part, taken)
-  if (limiter.countsDenied || cost === 0) return taken
+  if (limiter.countsDenied || taken.charged === 0) return taken
   const given = Promise.resolve(limiter.giveBack(key, cost, policies, taken))
   // Where the store fails, the charge stays.
   given.then(undefined, () => {})

@@ -5,7 +5,9 @@ import type { StrategyName } from '../core/policy-options.js'
 import type { PolicyOrLimits } from '../core/policy-or-limits.js'
 import type { Strategy } from '../core/strategy.js'
 import type { KeySpec } from '../http/key.js'
+import type { ListedRule } from '../http/limit-parts.js'
 import type { GateSettings } from '../http/options.js'
+import type { PlanOptions } from '../http/plans.js'
 import type { RuleOptions } from '../http/rules.js'
 import { type DecoratorContext, type Mark, type Said, write } from './marks.js'
 import { leaveGuard } from './nest.js'
@@ -22,7 +24,7 @@ export interface LimitedRequest {
 
 /** The options of `@Limit`. On a method they may leave out what the class already says. */
 export type LimitOptions<Req, Res> = GateSettings<Req, Res> &
-  PolicyOrLimits<Partial<RuleOptions<Req>>, RuleOptions<Req>>
+  (PolicyOrLimits<Partial<RuleOptions<Req>>, ListedRule<Req>> | PlanOptions<Req>)
 
 /** A decorator of a class or a method, of the standard or of TypeScript's `experimentalDecorators`. */
 export interface LimitDecorator {

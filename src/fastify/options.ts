@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { OptionTable, TableOf } from '../core/options.js'
-import { limitOptions, type PolicyOrLimits } from '../core/policy-or-limits.js'
+import { limitOptions } from '../core/policy-or-limits.js'
 import { oneOf } from '../core/readers.js'
 import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
+import type { LimitRules } from '../http/limits.js'
 import { namedPolicies } from '../http/named-policies.js'
 import { type GateOptions, type GateSettings, gateSettings } from '../http/options.js'
-import type { RuleOptions } from '../http/rules.js'
 
 const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
@@ -31,8 +31,8 @@ export const hookOptions = {
 /** The settings of a Fastify limiter, without its policies. */
 export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & HookSettings
 
-/** One policy, or `limits` for several. */
-export type FastifyLimitRules = PolicyOrLimits<RuleOptions<FastifyRequest>>
+/** One policy, `limits` for several, or `plans`. */
+export type FastifyLimitRules = LimitRules<FastifyRequest>
 
 /** The options that a route's limit inherits from its plugin if it leaves them out. */
 export const inheritedOptions: OptionTable = { ...gateSettings, ...hookOptions }
@@ -64,6 +64,7 @@ export type RateLimitPluginOptions = FastifyLimitSettings & {
         readonly window?: undefined
         readonly limits?: undefined
         readonly concurrency?: undefined
+        readonly plans?: undefined
       }
   )
 

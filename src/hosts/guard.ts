@@ -1,19 +1,18 @@
 import type { Duration } from '../core/duration.js'
 import type { StrategyName } from '../core/policy-options.js'
-import type { PolicyOrLimits } from '../core/policy-or-limits.js'
 import type { Strategy } from '../core/strategy.js'
 import { limiterBehind } from '../http/by-hand.js'
 import { type Next, takeThrough } from '../http/deliver.js'
 import { Gate } from '../http/gate.js'
 import type { KeySpec } from '../http/key.js'
 import type { KeyedLimiter } from '../http/keyed-limiter.js'
+import type { LimitRules } from '../http/limits.js'
 import { type GateOptions, type GatePlan, gatePlan } from '../http/options.js'
-import type { RuleOptions } from '../http/rules.js'
 import { TurnWatch } from '../http/turn-watch.js'
 import { applicationOf, hostOf, hostOfRequest } from './host-of.js'
 
 /** The options of one policy, or `limits` for several, but for the key. */
-export type GuardRules<Req> = PolicyOrLimits<RuleOptions<Req>>
+export type GuardRules<Req> = LimitRules<Req>
 
 /** A handler that is a middleware to Express and a hook to Fastify. */
 export interface GuardHandler {

@@ -115,7 +115,10 @@ export function limiterOpener(
   owner: Owner
 ): (tiers: readonly PolicyOptions[], terms?: OpeningTerms) => BuiltLimiter {
   let read: ReturnType<typeof readSettings> | undefined
-  return (tiers, { areLimitsKnown = true, areNamed = tiers.every(({ name }) => name !== undefined) } = {}) => {
+  return (
+    tiers,
+    { areLimitsKnown = true, areNamed = tiers.every(({ name }) => name !== undefined) } = {}
+  ) => {
     const policies = definePolicies(tiers)
     read ??= readSettings(options, policies, areLimitsKnown)
     // Who has a clock of his own has times of his own making.

@@ -3,6 +3,7 @@ import type { Holding } from '../remote/permits/holdings.js'
 import { PermitTier } from '../remote/permits/permit-tier.js'
 import { clearKeys } from './clearing.js'
 import { connectionOf, type RedisClient } from './clients/client.js'
+import { JointRunner, jointRules } from './joint-runner.js'
 import { tagOf } from './keys.js'
 import { Link } from './link.js'
 import { RedisOperating } from './operating.js'
@@ -32,6 +33,7 @@ export class RedisBackend implements Backend {
   readonly #prefix: string
   readonly #time: TimeSource
   readonly #runners = new Map<Script, ScriptRunner>()
+  readonly #jointRunners = new Map<Script, JointRunner>()
   readonly #permitRunners = new Map<Script, PermitRunner>()
 
   constructor(client: RedisClient, { prefix, isCluster, clock }: RedisBackendSettings) {
@@ -56,7 +58,12 @@ export class RedisBackend implements Backend {
     if (tier !== null && canDecide(tier.windowsOf(terms.policies)))
       return new PermitOperating(terms, tier, this.#time, (script) => this.#permitRunnerOf(script))
     return canDecide(terms.policies)
-      ? new RedisOperating(terms, this.#time, (script) => this.#runnerOf(script))
+      ? new RedisOperating(
+          terms,
+          this.#time,
+          (script) => this.#runnerOf(script),
+          (rules) => jointRules(rules, this.#time, (script) => this.#jointRunnerOf(script))
+        )
       : new RedisSwapping(this.#link, this.#time, this.#prefix, terms.name)
   }
 
@@ -75,6 +82,12 @@ export class RedisBackend implements Backend {
   #runnerOf(script: Script): ScriptRunner {
     const runner = this.#runners.get(script) ?? new ScriptRunner(this.#link, this.#prefix, script)
     this.#runners.set(script, runner)
+    return runner
+  }
+
+  #jointRunnerOf(script: Script): JointRunner {
+    const runner = this.#jointRunners.get(script) ?? new JointRunner(this.#link, this.#prefix, script)
+    this.#jointRunners.set(script, runner)
     return runner
   }
 

@@ -15,13 +15,24 @@ export class RedisOperating implements Operating {
   readonly #layout: Layout
   readonly #time: TimeSource
   readonly #runnerOf: (script: Script) => Runner
+  readonly #jointRulesOf: (rules: readonly RedisRules[]) => readonly RedisRules[]
   readonly #own = new Set<Script>()
 
-  constructor(terms: LimiterTerms, time: TimeSource, runnerOf: (script: Script) => Runner) {
+  constructor(
+    terms: LimiterTerms,
+    time: TimeSource,
+    runnerOf: (script: Script) => Runner,
+    jointRulesOf: (rules: readonly RedisRules[]) => readonly RedisRules[]
+  ) {
     this.#terms = terms
     this.#layout = layoutOf(terms)
     this.#time = time
     this.#runnerOf = runnerOf
+    this.#jointRulesOf = jointRulesOf
+  }
+
+  jointRules(rules: readonly RedisRules[]): readonly RedisRules[] {
+    return this.#jointRulesOf(rules)
   }
 
   rulesFor(policies: readonly Policy[], lowest: readonly Policy[] | null): RedisRules {
@@ -32,6 +43,6 @@ export class RedisOperating implements Operating {
     const own = this.#own.size < mostScripts ? ownScript(this.#time, parts, names) : null
     if (own !== null) this.#own.add(own)
     const runner = this.#runnerOf(sharedScript(this.#time, parts, names))
-    return { policies, runner, suffixes, own, argv: ruleArguments(parts, names) }
+    return { policies, runner, suffixes, own, argv: ruleArguments(parts, names), parts }
   }
 }

@@ -95,6 +95,11 @@ export interface Operating {
    * null if limits do not vary
    */
   rulesFor(policies: readonly Policy[], lowest: readonly Policy[] | null): Rules
+  /**
+   * The same rules of several limiters of the backend, in this order, for operations that are decided together (`join`): all
+   * with one runner. Left out where it cannot; then what others charged is given back where one denies.
+   */
+  jointRules?(rules: readonly Rules[]): readonly Rules[]
 }
 
 /** The rules of operations, in the backend's own form. */

@@ -48,11 +48,38 @@ export class Batches {
     request: Request,
     due = Number.POSITIVE_INFINITY
   ): Promise<Verdict | undefined> {
+    return this.#add({ node, shard }, request, due, 1)
+  }
+
+  /**
+   * The same of several requests that are decided together, by rules of one runner: all in one call.
+   * @throws HeadgateError `HEADGATE_STORE_FAILED`
+   */
+  addTogether(
+    location: Pick<Location, 'node' | 'shard'>,
+    requests: readonly Request[],
+    due = Number.POSITIVE_INFINITY
+  ): Promise<(Verdict | undefined)[]> {
+    return Promise.all(requests.map((request, i) => this.#add(location, request, due, requests.length - i)))
+  }
+
+  /** @param room how many requests must fit into the call, from this one on */
+  #add(
+    { node, shard }: Pick<Location, 'node' | 'shard'>,
+    request: Request,
+    due: number,
+    room: number
+  ): Promise<Verdict | undefined> {
     return new Promise((resolve, reject) => {
       const line = this.#lineOf(request.rules.runner)
       // What has less time left takes none from the others.
       const place = due === Number.POSITIVE_INFINITY ? shard : -1 - shard
       let batch = line.waiting.get(place)
+      if (batch !== undefined && batch.requests.length + room > line.runner.most) {
+        line.waiting.delete(place)
+        this.#send(line, batch)
+        batch = undefined
+      }
       if (batch === undefined) {
         batch = { node, due, requests: [], resolves: [], rejects: [] }
         line.waiting.set(place, batch)

@@ -1,4 +1,4 @@
-import type { AsyncBuckets, Receipt } from '../core/async-store.js'
+import type { AsyncBuckets, JointTake, Receipt } from '../core/async-store.js'
 import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
 import type { Action, Verdict } from '../core/verdict.js'
@@ -10,6 +10,7 @@ import type { Decided } from './operation.js'
 import type { Recovery } from './outage/recovery.js'
 import type { LimiterPermits } from './permits/limiter-permits.js'
 import { monotonicMs } from './time/own-time.js'
+import { takeTogether } from './together.js'
 
 /** The parts that the buckets of one limiter are made of. */
 export interface RemoteBucketsParts extends ChangesParts {
@@ -65,6 +66,16 @@ export class RemoteBuckets implements AsyncBuckets {
       default:
         return this.#takeKnown(action, key, cost, policies)
     }
+  }
+
+  takeTogether(takes: readonly JointTake[]): Promise<readonly Verdict[]> | null {
+    return takeTogether(
+      takes.map(({ buckets, key, ...take }) => ({
+        ...take,
+        parts: (buckets as RemoteBuckets).#parts,
+        key: keptKey(key)
+      }))
+    )
   }
 
   isPermitLost(permit: number): boolean {

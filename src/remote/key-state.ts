@@ -114,7 +114,7 @@ export class KeyState {
       return this.#perform({ kind: 'peek', cost: 1 })
     }
     if (this.#tier !== null) return this.#performOnPermits(this.#tier, operation)
-    return this.#decide(operation, this.#actions[operation.kind === 'acquire' ? 'take' : operation.kind])
+    return this.#decide(operation, this.#actions[actionKindOf(operation)])
   }
 
   /** Takes permits only where the windows admit, and charges those only where there are permits. */
@@ -125,7 +125,7 @@ export class KeyState {
     // Even where a limit function sets no limit.
     const capacity = Math.min(tier.permitOf(policies).capacity, mostKeyPermits)
     const isFree = kind === 'acquire' && count + cost <= capacity
-    const action = this.#actions[kind === 'acquire' ? 'take' : kind]
+    const action = this.#actions[actionKindOf(operation)]
     const windows = this.#decide(operation, tier.actionOn(action, isFree))
     const isTaken = isFree && windows.isAllowed
     if (kind === 'acquire' && isTaken) {
@@ -249,4 +249,9 @@ export class KeyState {
     this.#isChanged = true
     this.#blockedMs = blockMs
   }
+}
+
+/** What a decided operation is to the windows. */
+function actionKindOf({ kind }: Decided): ActionKind {
+  return kind === 'acquire' || kind === 'join' ? 'take' : kind
 }

@@ -20,6 +20,14 @@ interface Asked {
   readonly due: number | undefined
 }
 
+/** One limiter's part in what several decide together. */
+export interface Joining {
+  readonly executor: OperationExecutor
+  readonly key: string
+  readonly cost: number
+  readonly policies: readonly Policy[]
+}
+
 /** Has a backend run the operations of one limiter, together with others of the same turn. */
 export class OperationExecutor implements Executor {
   readonly #batches: Batches
@@ -30,6 +38,7 @@ export class OperationExecutor implements Executor {
   /** Null if they are to be made anew. */
   #ownRules: Rules | null
   readonly #variants = new Map<string, Rules>()
+  #lastJoint: { readonly own: readonly Rules[]; readonly joint: readonly Rules[] } | null = null
 
   constructor(batches: Batches, deadline: Deadline, backend: Operating, policies: readonly Policy[]) {
     this.#batches = batches
@@ -52,6 +61,31 @@ export class OperationExecutor implements Executor {
     due?: number
   ): Promise<Verdict | undefined> {
     return this.#run(this.#batches, this.#deadline, location, { key, operation, policies, due })
+  }
+
+  /**
+   * Takes units of keys of one shard, each of another limiter, in one step: all are admitted, or none is charged.
+   * @returns null where the backend cannot
+   */
+  static together(parts: readonly Joining[], location: Location): Promise<readonly Verdict[]> | null {
+    const [first] = parts as readonly [Joining]
+    const { executor } = first
+    if (executor.#backend.jointRules === undefined) return null
+    const operations = parts.map(({ cost }) => ({ kind: 'join', cost, size: parts.length }) as const)
+    const own = parts.map((part, i) => part.executor.#rulesFor(operations[i]!, part.policies))
+    const rules = executor.#joint(own)
+    if (rules[0]!.runner.most < parts.length) return null
+    const requests = parts.map(({ key }, i) => ({ key, operation: operations[i]!, rules: rules[i]! }))
+    return executor.#batches.addTogether(location, requests) as Promise<readonly Verdict[]>
+  }
+
+  /** Those of one request are mostly those of the one before. */
+  #joint(own: readonly Rules[]): readonly Rules[] {
+    const known = this.#lastJoint
+    if (known !== null && own.every((rules, i) => rules === known.own[i])) return known.joint
+    const joint = this.#backend.jointRules!(own)
+    this.#lastJoint = { own, joint }
+    return joint
   }
 
   /** The same operations by the same rules, in batches of their own. */
@@ -117,5 +151,12 @@ function variantOf({ limit, capacity, name }: Policy): string {
 }
 
 function mayCharge({ kind }: Operation): boolean {
-  return kind === 'take' || kind === 'acquire' || kind === 'charge' || kind === 'lease' || kind === 'repay'
+  return (
+    kind === 'take' ||
+    kind === 'join' ||
+    kind === 'acquire' ||
+    kind === 'charge' ||
+    kind === 'lease' ||
+    kind === 'repay'
+  )
 }

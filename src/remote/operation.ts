@@ -18,6 +18,15 @@ export type Decided =
     }
   | {
       /**
+       * Take `cost` units together with the other `join` operations of the call that stand beside it, `size` of them in a row,
+       * each of another limiter: all are admitted, or none is charged.
+       */
+      readonly kind: 'join'
+      readonly cost: number
+      readonly size: number
+    }
+  | {
+      /**
        * Take `cost` permits where the policies count what is in flight, and charge the windows beside them: all or nothing.
        * The permits are known by the text `permit`, and are out for `leaseMs` on the backend's clock, unless they are renewed
        * or released before.
@@ -93,6 +102,7 @@ export function isDecided(operation: Operation): operation is Decided | Repay {
     case 'peek':
     case 'charge':
     case 'lease':
+    case 'join':
     case 'repay':
       return true
     default:

@@ -1,6 +1,7 @@
 import type { MakeStore } from './clocked-store.js'
 import { countingCases } from './suite/counting.js'
 import { stateCases } from './suite/state.js'
+import { togetherCases } from './suite/together.js'
 import { windowCases } from './suite/windows.js'
 
 /** The cases that every store passes, in the process or outside of it. */
@@ -8,4 +9,5 @@ export function storeSuite(name: string, makeStore: MakeStore): void {
   countingCases(name, makeStore)
   windowCases(name, makeStore)
   stateCases(name, makeStore)
+  togetherCases(name, makeStore)
 }

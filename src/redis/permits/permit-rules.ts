@@ -53,7 +53,7 @@ export class PermitOperating implements Operating {
     const parts = { terms: this.#terms, layout: this.#layout, policies: windows, lowest: low }
     const names = new StrategyNames([...windows, ...(low ?? [])])
     return {
-      ...{ policies, tier: this.#tier, suffixes: this.#layout.suffixes, own: null },
+      ...{ policies, tier: this.#tier, suffixes: this.#layout.suffixes, own: null, parts: null },
       runner: this.#runnerOf(permitScript(this.#time, parts, names)),
       argv: ruleArguments(parts, names)
     }

@@ -2,6 +2,7 @@ import type { Policy } from '../../core/policy.js'
 import bucket from '../lua/bucket.lua'
 import buckets from '../lua/buckets.lua'
 import givenRules from '../lua/given-rules.lua'
+import joint from '../lua/joint.lua'
 import keys from '../lua/keys.lua'
 import main from '../lua/main.lua'
 import operations from '../lua/operations.lua'
@@ -42,9 +43,15 @@ export function permitScript(time: TimeSource, parts: RuleParts, names: Strategy
   return assembled(time, parts, names, [noPlainTakes, givenRules], [permitSets, permits])
 }
 
+/** The script that decides by rules of several limiters together. */
+export function jointScript(time: TimeSource, all: readonly RuleParts[], names: StrategyNames): Script {
+  const apart = all.find(({ layout }) => layout.isApart.includes(true))
+  return assembled(time, apart ?? all[0]!, names, [noPlainTakes, givenRules], [joint])
+}
+
 function assembled(
   time: TimeSource,
-  { layout }: RuleParts,
+  { layout }: Pick<RuleParts, 'layout'>,
   names: StrategyNames,
   begin: readonly string[],
   end: readonly string[] = [main]

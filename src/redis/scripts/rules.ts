@@ -22,6 +22,8 @@ export interface RedisRules extends Rules {
   readonly own: Script | null
   /** The same as arguments: see lua/given-rules.lua. */
   readonly argv: readonly string[]
+  /** What they were made of, for rules that are decided by together with others; null where they cannot be. */
+  readonly parts: RuleParts | null
 }
 
 /** What a strategy in Lua sees of its rule. */
