@@ -225,6 +225,76 @@ describe('the examples of docs/migrating.md', { timeout }, () => {
   })
 })
 
+/** Sends requests to `app` one after the other; an answer is its status and what `shown` makes of it. */
+const sendAll = (requests: readonly object[], shown: string) => `
+      const server = app.listen(0)
+      const url = 'http://localhost:' + server.address().port
+      const seen = []
+      for (const { path = '/', ...init } of ${JSON.stringify(requests)}) {
+        const response = await fetch(url + path, init)
+        seen.push([response.status, await (${shown})(response)])
+      }
+      server.close()
+      server.closeAllConnections()`
+
+describe('the examples of docs/keys.md', { timeout }, () => {
+  const names = "(response) => response.headers.get('ratelimit-limit')"
+
+  it('limits by address and by server', () => {
+    const check = `${sendAll(Array(8).fill({}), '() => undefined')}
+      console.log(JSON.stringify({ seen, left: zones.limiter.peek('localhost').remaining, names: zones.limiter.policies.map((policy) => policy.name) }))`
+    const { seen, names } = run('two-zones', check) as { seen: number[][]; names: string[] }
+    expect(seen.filter(([status]) => status === 200).length).toBeLessThanOrEqual(6)
+    expect(seen.at(-1)![0]).toBe(429)
+    expect(names).toEqual(['perip', 'perserver'])
+  })
+
+  it('counts requests, points and what is in flight', () => {
+    const write = { path: '/repos', method: 'POST', headers: { authorization: 'token ada' } }
+    const read = { ...write, method: 'GET' }
+    const check = `${sendAll([write, read], "(response) => response.headers.get('x-ratelimit-remaining')")}
+      const { tiers } = api.limiter.peek({ header: 'token ada' })
+      console.log(JSON.stringify({ seen: seen.map(([status]) => status), left: tiers.map(({ remaining }) => remaining) }))`
+    expect(run('github', check)).toEqual({ seen: [200, 200], left: [4998, 894, 100] })
+  })
+
+  it('watches a limit beside those that hold', () => {
+    const check = `${sendAll(Array(4).fill({}), names)}
+      console.log(JSON.stringify({ seen, wouldHaveHurt }))`
+    const { seen, wouldHaveHurt } = run('shadow-limit', check) as Record<string, unknown[]>
+    expect(seen).toEqual(Array(4).fill([200, '100']))
+    expect(wouldHaveHurt).toHaveLength(2)
+  })
+})
+
+describe('the examples of docs/plans.md', { timeout }, () => {
+  it('limits by plan', () => {
+    const of = (key: string) => ({ headers: { 'x-api-key': key } })
+    const requests = [
+      ...Array(4).fill(of('of nobody')),
+      of('key-of-ada'),
+      of('key-of-grace'),
+      of('constructor')
+    ]
+    const check = `${sendAll(requests, "(response) => response.headers.get('ratelimit-limit')")}
+      console.log(JSON.stringify(seen))`
+    expect(run('plans', check)).toEqual([
+      ...Array(3).fill([200, '3']),
+      [429, '3'],
+      [200, '100'],
+      [200, null],
+      [200, '3']
+    ])
+  })
+
+  it('computes a burst', () => {
+    const partner = { headers: { 'x-partner': '1' } }
+    const check = `${sendAll([{}, {}, {}, partner, partner, partner, partner], '() => undefined')}
+      console.log(JSON.stringify(seen.map(([status]) => status)))`
+    expect(run('computed-burst', check)).toEqual([200, 200, 429, 200, 200, 200, 429])
+  })
+})
+
 describe('the examples of docs/shedding.md', { timeout }, () => {
   it('shed on Express', () => {
     const check = `

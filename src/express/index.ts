@@ -23,7 +23,7 @@ declare global {
 }
 
 /** Options of `rateLimit`; functions get Express's own request and response. */
-export type RateLimitOptions = GateOptions<Request, Response>
+export type RateLimitOptions<Plan extends string = string> = GateOptions<Request, Response, Plan>
 
 /** A middleware for an app, a router or a route, of Express 4 and 5. */
 export interface RateLimitMiddleware<L = KeyedLimiter | AsyncKeyedLimiter> {
@@ -39,8 +39,8 @@ export interface RateLimitMiddleware<L = KeyedLimiter | AsyncKeyedLimiter> {
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  * @throws HeadgateError that names the option, the value and the fix
  */
-export function rateLimit<S extends Store | AsyncStore = Store>(
-  options: RateLimitOptions & { readonly store?: S | undefined }
+export function rateLimit<S extends Store | AsyncStore = Store, Plan extends string = string>(
+  options: RateLimitOptions<Plan> & { readonly store?: S | undefined }
 ): RateLimitMiddleware<KeyedLimiterOn<S>> {
   // biome-ignore lint/complexity/noArguments: what Express passes to a middleware shows that the factory was not called
   if (arguments.length > 1)

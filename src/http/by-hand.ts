@@ -22,6 +22,8 @@ export interface HandPart<Req> {
   readonly rules: RuleSource<Req>
   readonly keyOf: (who: Who) => string
   readonly keyOfRequest: (request: Req) => string | Promise<string>
+  /** Where each of its tiers stands among those of all parts. */
+  readonly at: readonly number[]
 }
 
 /** What a gate's limiter by hand is made of. */
@@ -166,14 +168,15 @@ class HandLimiter {
 
   /** Those of several limiters together whose keys this tells. */
   #together(who: Who, cost: number): Together {
-    let tiers = 0
+    const told = this.#told(who)
+    const places = told.flatMap(({ at }) => at).sort((a, b) => a - b)
     return new Together(
-      this.#told(who).map(({ rules, keyOf }) => {
+      told.map(({ rules, keyOf, at }) => {
         const { fixed } = rules
         if (fixed === null || this.#parts.rules.policies.length === 0)
           throw misuse('each of several keys has a limit of its own')
         const { limiter, policies } = fixed
-        return { limiter, policies, key: keyOf(who), cost, at: policies.map(() => tiers++) }
+        return { limiter, policies, key: keyOf(who), cost, at: at.map((place) => places.indexOf(place)) }
       })
     )
   }

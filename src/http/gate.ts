@@ -113,7 +113,12 @@ export class Gate<Req, Res> implements Recorder {
     return {
       ...reading(this.#key),
       rules,
-      parts: (rules.parts ?? []).map((part) => ({ ...reading(part.key ?? this.#key), rules: part.rules })),
+      at: [],
+      parts: (rules.parts ?? []).map((part) => ({
+        ...reading(part.key ?? this.#key),
+        rules: part.rules,
+        at: part.at
+      })),
       watched: (this.#watchers ?? []).map((gate) => gate.handParts(hostOf)),
       price: (request, key, units) => {
         const host = hostOf(request)

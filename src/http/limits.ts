@@ -10,9 +10,9 @@ import { type PlanOptions, planOptions, planRules } from './plans.js'
 import { type PerRequest, type RuleOptions, type RuleSource, ruleSource } from './rules.js'
 
 /** How a limit of requests is written everywhere: one policy, `limits` for several, or plans. */
-export type LimitRules<Req> =
+export type LimitRules<Req, Plan extends string = string> =
   | (PolicyOrLimits<RuleOptions<Req>, ListedRule<Req>> & NoPlans)
-  | (PlanOptions<Req> & { readonly limits?: undefined })
+  | (PlanOptions<Req, Plan> & { readonly limits?: undefined })
 
 interface NoPlans {
   readonly plans?: undefined

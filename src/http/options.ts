@@ -14,7 +14,8 @@ import type { PerRequest, RuleSource } from './rules.js'
 export interface GateSettings<Req, Res> extends LimiterSettings, HttpSettings<Req, Res> {}
 
 /** Options of one policy, of `limits` for several, or of `plans`. */
-export type GateOptions<Req, Res> = GateSettings<Req, Res> & LimitRules<Req>
+export type GateOptions<Req, Res, Plan extends string = string> = GateSettings<Req, Res> &
+  LimitRules<Req, Plan>
 
 /** How those are read. A route may inherit them from its plugin. */
 export const gateSettings: OptionTable = { ...limiterOptions, ...httpOptions }

@@ -66,3 +66,12 @@ rateLimit({ limits: [{ limit: 1, window: '1m', brust: 2 }] })
 rateLimit({ limit: 1, window: '1m', key: 'address' })
 // @ts-expect-error what is no header style
 rateLimit({ limit: 1, window: '1m', headers: 'draft-6' })
+
+const plans = { free: { limit: 100, window: '1h' }, pro: { limit: 1000, window: '1h' } } as const
+rateLimit({ plans, plan: (request) => (request.get('x-pro') ? 'pro' : 'free'), defaultPlan: 'free' })
+rateLimit({ plans, plan: async () => undefined, defaultPlan: 'free', key: 'user' })
+// @ts-expect-error a plan that there is not
+rateLimit({ plans, plan: () => 'fre' as const })
+// @ts-expect-error a plan that there is not
+rateLimit({ plans, plan: () => 'free' as const, defaultPlan: 'fre' })
+rateLimit({ limits: [{ limit: 1, window: '1m', key: (request) => request.path, cost: 2, shadow: true }] })
