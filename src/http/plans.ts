@@ -1,16 +1,14 @@
-import { durationMs } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import { badOption, nearest, type OptionTable, shown, type TableOf } from '../core/options.js'
-import { type Policy, withLimit } from '../core/policy.js'
-import type { PolicyOptions } from '../core/policy-options.js'
-import { definePolicies, type PolicyOrLimits } from '../core/policy-or-limits.js'
+import type { PolicyOrLimits } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import type { LimiterSettings } from '../limiter/options.js'
 import { LastRules } from './last-rules.js'
 import { groupsOf, jointRules, type ListedRule, type ListTerms } from './limit-parts.js'
+import { FixedRules, isComputed, isOneShape, ownRules, type Plan, policiesOf } from './plan-shapes.js'
 import { isPromiseLike } from './promise.js'
-import { type PartSource, type RuleOptions, type RuleSource, type Rules, ruleSource } from './rules.js'
+import type { PartSource, RuleSource, Rules } from './rules.js'
 
 /** Limits by plan: what the customers of an API have bought. */
 export interface PlanOptions<Req, Name extends string = string> {
@@ -31,12 +29,6 @@ export type PlanRule<Req> = PolicyOrLimits<ListedRule<Req>>
 /** How those are read: all together, by `planRules`. */
 export const planOptions = { plans: {}, plan: {}, defaultPlan: {} } as const satisfies OptionTable &
   TableOf<PlanOptions<never>>
-
-/** A plan as it was written. */
-interface Plan<Req> {
-  readonly name: string
-  readonly tiers: readonly ListedRule<Req>[]
-}
 
 /**
  * The rules of plans. Plans of one shape, which differ in their limits and bursts alone, have one limiter: a key that
@@ -106,108 +98,10 @@ function checkedTier<Req>(where: string, tier: unknown): ListedRule<Req> {
   throw badOption(`${where}.shadow`, shadow, 'a plan is not watched only: put `shadow` beside `plans`')
 }
 
-function isComputed<Req>({ limit, window, burst, concurrency }: ListedRule<Req>): boolean {
-  return [limit, window, burst].some((value) => typeof value === 'function') || isOfItsOwn(concurrency)
-}
-
-/** True for what is computed, or finds itself. */
-function isOfItsOwn(concurrency: unknown): boolean {
-  return concurrency !== undefined && typeof concurrency !== 'number'
-}
-
-/** A limiter for a plan, opened with limits that a limiter can be opened with. */
-function ownRules<Req>(plan: Plan<Req>, settings: LimiterSettings, owner: Owner): RuleSource<Req> {
-  const areNamed = plan.tiers.every(({ name }) => name !== undefined)
-  const tiers = namedTiers(plan).map((tier) => openable(tier) as RuleOptions<Req>)
-  return ruleSource<Req>({ tiers, isList: plan.tiers.length > 1 }, settings, owner, areNamed)
-}
-
-/** What the policies of a plan without a name are called: the only one like the plan. */
-function namedTiers<Req>({ name, tiers }: Plan<Req>): readonly ListedRule<Req>[] {
-  return tiers.length === 1 ? [{ name, ...tiers[0]! }] : tiers
-}
-
-function openable<Req>(tier: ListedRule<Req>): ListedRule<Req> {
-  const { limit } = tier
-  return limit === 0 || limit === Number.POSITIVE_INFINITY ? { ...tier, limit: 1 } : tier
-}
-
-function policiesOf<Req>(plan: Plan<Req>): readonly Policy[] {
-  const tiers = namedTiers(plan)
-  const policies = definePolicies(tiers.map(openable) as PolicyOptions[])
-  return policies.map((policy, i) =>
-    openable(tiers[i]!) === tiers[i] ? policy : withLimit(policy, tiers[i]!.limit)
-  )
-}
-
-/** What plans of one shape may differ in. */
-const free: readonly string[] = ['name', 'limit', 'burst', 'concurrency']
-
-/** True for limits that count alike: then what was counted under the one holds under the other. */
-function isOneShape<Req>(a: readonly ListedRule<Req>[], b: readonly ListedRule<Req>[]): boolean {
-  return a.length === b.length && a.every((tier, i) => isSameValue(shapeOf(tier), shapeOf(b[i]!)))
-}
-
-function shapeOf<Req>(tier: ListedRule<Req>): object {
-  const { window, strategy = 'fixed-window', concurrency } = tier
-  const rest = Object.entries(tier).filter(([name, value]) => !free.includes(name) && value !== undefined)
-  return { ...Object.fromEntries(rest), strategy, window: lengthOf(window), counts: typeof concurrency }
-}
-
-/** A window that is written in two ways is one. */
-function lengthOf(window: unknown): unknown {
-  try {
-    return durationMs('window', window)
-  } catch {
-    return window
-  }
-}
-
-function isSameValue(a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b)
-  const names = new Set([...Object.keys(a), ...Object.keys(b)])
-  return [...names].every((name) => isSameValue(a[name as never], b[name as never]))
-}
-
 function hintFor(name: string, plans: readonly { readonly name: string }[]): string {
   const names = plans.map((plan) => plan.name)
   const near = nearest(name, names)
   return near === undefined ? `known are ${names.join(', ')}.` : `did you mean '${near}'?`
-}
-
-/** Rules that hold for every request of a plan. */
-class FixedRules implements RuleSource<unknown> {
-  readonly fixed: Rules
-  readonly parts = null
-  readonly laterBlocks = null
-
-  constructor(limiter: BuiltLimiter, policies: readonly Policy[]) {
-    this.fixed = { limiter, policies, parts: null }
-  }
-
-  get policies(): readonly Policy[] {
-    return this.fixed.policies
-  }
-
-  get sample(): BuiltLimiter {
-    return this.fixed.limiter
-  }
-
-  get limiters(): readonly BuiltLimiter[] {
-    return [this.fixed.limiter]
-  }
-
-  forRequest(): Rules {
-    return this.fixed
-  }
-
-  note(): void {}
-
-  lastFor(): Rules {
-    return this.fixed
-  }
-
-  forget(): void {}
 }
 
 /** The rules of the plan that a request has. */
