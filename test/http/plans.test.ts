@@ -5,12 +5,12 @@ import { modelOf } from '../support/models.js'
 import { decide } from '../support/reference.js'
 import { runs } from '../support/traces.js'
 
+/** What counts units; `gcra` keeps the time that is owed, which is as many units as the limit at hand makes of it. */
 const strategies = [
   { strategy: 'fixed-window' },
   { strategy: 'sliding-window' },
   { strategy: 'sliding-log' },
-  { strategy: 'token-bucket', burst: 5 },
-  { strategy: 'gcra', burst: 5 }
+  { strategy: 'token-bucket', burst: 5 }
 ] as const
 const names = ['free', 'pro', 'team'] as const
 const start = 1_700_000_400_000
