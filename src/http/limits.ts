@@ -63,6 +63,13 @@ export function readLimitRules<Req>(
     const rules = planRules<Req>(options as PlanOptions<Req>, options, owner, terms)
     return { enforced: { rules, key: terms.key ?? 'ip', cost: terms.cost, tiers: [] }, watched: [] }
   }
+  for (const name of ['plan', 'defaultPlan'] as const)
+    if (options[name] !== undefined)
+      throw badOption(
+        name,
+        options[name],
+        'it tells which of `plans` holds: give those too, in place of the limit'
+      )
   const { tiers, isList } = readLimits<ListedRule<Req>>(options as never, gateSettings, where)
   if (!isList) {
     const rules = ruleSource<Req>({ tiers: tiers as readonly RuleOptions<Req>[], isList }, options, owner)

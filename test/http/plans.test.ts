@@ -83,7 +83,7 @@ describe('plans that cannot work', () => {
     ['a misspelt option', options({ free: { ...free, windw: 1 } }), 'did you mean `window`?'],
     ['a bad limit', options({ free: { limit: -1, window: '1h' } }), '`limit` is -1'],
     ['a limit beside plans', options({ free }, { limit: 1 }), '`limit`'],
-    ['a plan without plans', { limit: 1, window: '1h', plan: () => 'free' }, '`plan` is no option']
+    ['a plan without plans', { limit: 1, window: '1h', plan: () => 'free' }, 'which of `plans` holds']
   ])('%s', (_name, given, message) => {
     expect(() => rateLimit(given as never)).toThrow(message)
   })
