@@ -121,6 +121,7 @@ describe('the tables of options', () => {
     const policy = [
       'align',
       'burst',
+      'delay',
       'delayAfter',
       'limit',
       'limits',
