@@ -21,6 +21,8 @@ export interface HandParts<Req> {
   readonly rules: RuleSource<Req>
   readonly keyOf: (who: Who) => string
   readonly keyOfRequest: (request: Req) => string | Promise<string>
+  /** Ends what its gate has waiting. */
+  readonly close: () => void
 }
 
 /**
@@ -129,7 +131,7 @@ class HandLimiter {
   }
 
   close(): void {
-    for (const limiter of this.#parts.rules.limiters) limiter.close()
+    this.#parts.close()
   }
 
   /** Does something by the rules that a key is decided by. */
