@@ -1,5 +1,6 @@
 import type { MakeStore } from './clocked-store.js'
 import { countingCases } from './suite/counting.js'
+import { slowingCases } from './suite/slowing-down.js'
 import { stateCases } from './suite/state.js'
 import { windowCases } from './suite/windows.js'
 
@@ -8,4 +9,5 @@ export function storeSuite(name: string, makeStore: MakeStore): void {
   countingCases(name, makeStore)
   windowCases(name, makeStore)
   stateCases(name, makeStore)
+  slowingCases(name, makeStore)
 }
