@@ -11,7 +11,7 @@ afterEach(async () => {
 })
 
 describe('what is held on Fastify', () => {
-  it('SLO-16: `app.close` has all go on at once', async () => {
+  it('SLO-14: `app.close` has all go on at once', async () => {
     const reached: string[] = []
     const app = Fastify()
     await app.register(rateLimit, {

@@ -19,7 +19,7 @@ class Slow {
 describe('what is held on NestJS', () => {
   const start = nestApps()
 
-  it.each(platforms)('SLO-16: a shutdown has all go on at once (%s)', async (platform) => {
+  it.each(platforms)('SLO-14: a shutdown has all go on at once (%s)', async (platform) => {
     reached.length = 0
     const { app, request } = await start(platform, { options: {}, controllers: [Slow] })
     const held = [1, 2].map(() => request('/slow', { Connection: 'close' }))

@@ -49,7 +49,7 @@ export function slowingDown(framework: Framework): void {
   }
 
   describe('slowing down', () => {
-    it('SLO-10: what is over `after` goes on one step later for each unit; what is over the limit is denied', async () => {
+    it('SLO-08: what is over `after` goes on one step later for each unit; what is over the limit is denied', async () => {
       const { app, reached } = await serve(slow({ after: 2, step: 25 }, { limit: 4 }))
       const waits: number[] = []
       const answers = []
@@ -71,7 +71,7 @@ export function slowingDown(framework: Framework): void {
       expect(waits[3]).toBeGreaterThanOrEqual(49)
     })
 
-    it('SLO-11: `limit: Infinity` denies nobody, counts, and is in no header', async () => {
+    it('SLO-09: `limit: Infinity` denies nobody, counts, and is in no header', async () => {
       const { app, reached } = await serve(slow({ after: 3, step: 5, max: 8 }, { limit: Infinity }))
       const answers = []
       for (let i = 0; i < 8; i++) answers.push(await app.get(`/${i}`))
@@ -80,7 +80,7 @@ export function slowingDown(framework: Framework): void {
       expect(reached).toHaveLength(8)
     })
 
-    it('SLO-11: so does a computed one', async () => {
+    it('SLO-09: so does a computed one', async () => {
       const { app, one, hold } = await serve(
         slow(forLong, { limit: async (request: { url: string }) => (request.url === '/many' ? Infinity : 2) })
       )
@@ -91,7 +91,7 @@ export function slowingDown(framework: Framework): void {
       held.abort()
     })
 
-    it('SLO-12: `request.rateLimit` tells of it', async () => {
+    it('SLO-10: `request.rateLimit` tells of it', async () => {
       const told: unknown[] = []
       const app = await run({
         global: slow({ after: 1, step: 10 }, { cost: 3 }),
@@ -102,7 +102,7 @@ export function slowingDown(framework: Framework): void {
       expect(told).toEqual([20, 50])
     })
 
-    it('SLO-13: a client that leaves frees its place at once, and its handler is never called', async () => {
+    it('SLO-11: a client that leaves frees its place at once, and its handler is never called', async () => {
       const { app, reached, hold } = await serve(slow({ ...forLong, places: 1 }))
       await app.get('/free')
       const first = await hold('/first')
@@ -118,7 +118,7 @@ export function slowingDown(framework: Framework): void {
       expect(reached).toEqual(['free'])
     })
 
-    it('SLO-14: who finds no place is denied, told how long he would have been held, and charged nothing', async () => {
+    it('SLO-12: who finds no place is denied, told how long he would have been held, and charged nothing', async () => {
       const { app, one, hold, reached } = await serve(slow({ step: '90s', max: '2m', places: 1 }))
       await app.get('/free')
       const held = await hold('/held')
@@ -133,7 +133,7 @@ export function slowingDown(framework: Framework): void {
       held.abort()
     })
 
-    it('SLO-14: also where the limit is Infinity, and for at least a second where he would have been held for less', async () => {
+    it('SLO-12: also where the limit is Infinity, and for at least a second where he would have been held for less', async () => {
       const { app, hold } = await serve(
         slow({ ...forLong, after: 0, places: 1 }, { key: keyOfPath, limit: Infinity })
       )
@@ -164,7 +164,7 @@ export function slowingDown(framework: Framework): void {
       before.abort()
     })
 
-    it('SLO-15: nobody of a key goes on before an earlier one, whatever the window does; other keys do', async () => {
+    it('SLO-13: nobody of a key goes on before an earlier one, whatever the window does; other keys do', async () => {
       const clock = manualClock()
       const { app, reached, hold } = await serve(
         slow({ after: 1, step: '11s' }, { key: keyOfPath, window: '1m', now: clock.read })
@@ -184,7 +184,7 @@ export function slowingDown(framework: Framework): void {
       expect(reached).toEqual(['a1', 'b1', 'a3'])
     })
 
-    it('SLO-16: a limiter that is closed has all go on at once, in order, and holds nobody any more', async () => {
+    it('SLO-14: a limiter that is closed has all go on at once, in order, and holds nobody any more', async () => {
       const { app, reached, one, hold } = await serve(slow({ after: 0, ...forLong }))
       const asked = [await hold('/1'), app.open({ path: '/2' })]
       expect(await within(asked[1]!.answer, 20)).toBe('pending')
@@ -196,13 +196,13 @@ export function slowingDown(framework: Framework): void {
       expect((await app.get('/3')).status).toBe(200)
     })
 
-    it('SLO-17: `shadow` holds nobody', async () => {
+    it('SLO-15: `shadow` holds nobody', async () => {
       const { app, reached } = await serve(slow({ after: 0, ...forLong }, { shadow: true }))
       expect((await app.get('/1')).status).toBe(200)
       expect(reached).toEqual(['1'])
     })
 
-    it('SLO-18: one that is held by a limiter takes no permit of the next', async () => {
+    it('SLO-16: one that is held by a limiter takes no permit of the next', async () => {
       const { app, reached, hold } = await serve(slow({ after: 1, ...forLong }, { key: keyOfPath }), {
         flight: { concurrency: 1, key: () => 'all' }
       })
@@ -214,7 +214,7 @@ export function slowingDown(framework: Framework): void {
       expect(reached).toEqual(['a1', 'b1'])
     })
 
-    it('SLO-19: a leaky bucket holds in the same line', async () => {
+    it('SLO-17: a leaky bucket holds in the same line', async () => {
       const { app, reached, one, hold } = await serve(
         slow(forLong, { limit: 1, strategy: 'leaky-bucket', burst: 5, delay: undefined })
       )
