@@ -207,6 +207,38 @@ describe('the example of docs/nestjs.md', { timeout }, () => {
   })
 })
 
+describe('the examples of docs/slowing-down.md', { timeout }, () => {
+  it('holds what is over a part of the limit', () => {
+    const check = `
+      const server = app.listen(0)
+      const url = 'http://localhost:' + server.address().port + '/search'
+      const texts = []
+      const from = performance.now()
+      for (let i = 0; i < 6; i++) texts.push(await (await fetch(url)).text())
+      const isHeld = performance.now() - from >= 499
+      console.log(JSON.stringify({ texts, isHeld }))
+      server.close()
+      server.closeAllConnections()`
+    const texts = [0, 0, 0, 0, 0, 500].map((ms) => `held for ${ms} ms`)
+    expect(run('slowing-down', check)).toEqual({ texts, isHeld: true })
+  })
+
+  it('stands before a limit of what is in flight', () => {
+    const check = `
+      app.get('/', (req, res) => res.json([req.rateLimit.policy.name, req.rateLimit.previous.policy.name]))
+      const server = app.listen(0)
+      const response = await fetch('http://localhost:' + server.address().port)
+      console.log(JSON.stringify(await response.json()))
+      server.close()
+      server.closeAllConnections()`
+    expect(run('slowing-down-in-flight', check)).toEqual(['busy', 'pace'])
+  })
+
+  it('leaves it to you without a framework', () => {
+    expect(run('slowing-down-by-hand', 'console.log(JSON.stringify(delays))')).toEqual([0, 0, 1000, 0, 2000])
+  })
+})
+
 describe('the examples of docs/migrating.md', { timeout }, () => {
   it.each(['throttler-before', 'throttler-after'])('do the same: %s', (name) => {
     const requests = [
@@ -217,6 +249,18 @@ describe('the examples of docs/migrating.md', { timeout }, () => {
     ]
     const statuses = (runNest(name, 'express', requests) as [number][]).map(([status]) => status)
     expect(statuses).toEqual([200, 200, 200, 429, 200, 200, 429, 200, 200, 200, 200, 200, 429])
+  })
+
+  it.each(['slow-down-before', 'slow-down-after'])('slow down alike: %s', (name) => {
+    const check = `
+      const server = app.listen(0)
+      const delays = []
+      for (let i = 0; i < 10; i++)
+        delays.push(await (await fetch('http://localhost:' + server.address().port)).json())
+      console.log(JSON.stringify(delays))
+      server.close()
+      server.closeAllConnections()`
+    expect(run(name, check)).toEqual([0, 0, 0, 0, 0, 20, 40, 60, 60, 60])
   })
 
   it('decides without a promise', () => {

@@ -144,7 +144,9 @@ export class Bucket {
   useLowest(): void {
     const lowest = this.lowest.policies
     if (this.policies.every((policy, i) => policy === lowest[i])) return
-    this.#decideBy(this.policies.map((policy, i) => (policy.slots === 0 ? policy : lowest[i]!)))
+    this.#decideBy(
+      this.policies.map((policy, i) => (policy.slots === 0 || policy.isEndless ? policy : lowest[i]!))
+    )
   }
 
   #decideBy(policies: readonly Policy[]): void {

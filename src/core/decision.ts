@@ -1,3 +1,4 @@
+import { delayFor } from './delay.js'
 import type { Policy } from './policy.js'
 import { Out, outSize, type Source, type Verdict } from './verdict.js'
 
@@ -13,7 +14,7 @@ export interface Decision {
   readonly retryAfterMs: number
   /** Milliseconds until `remaining` equals `limit` again if no request comes in between. */
   readonly resetMs: number
-  /** How long a leaky bucket asks to hold this request back. Only strategies that shape traffic give it. */
+  /** How long this request is to be held back. Only a leaky bucket, and policies with `delay`, give it. */
   readonly delayMs?: number
   /** The policy behind this decision; of several tiers, the one closest to its limit. Not an own property. */
   readonly policy: Policy
@@ -49,7 +50,8 @@ class TierDecision implements Decision {
   readonly #policy: Policy
   readonly #source: Source
 
-  constructor({ policies, out, source }: Verdict, tier: number, allowed: boolean, canDelay: boolean) {
+  constructor(verdict: Verdict, tier: number, allowed: boolean, canDelay: boolean) {
+    const { policies, out, source } = verdict
     const policy = policies[tier]!
     const at = tier * outSize
     this.allowed = allowed
@@ -60,6 +62,14 @@ class TierDecision implements Decision {
     this.#policy = policy
     this.#source = source
     if (canDelay && policy.shapes) this.delayMs = allowed ? out[at + Out.delayMs]! : 0
+    if (policy.delay === null) return
+    const { isAllowed, charged } = verdict
+    if (canDelay)
+      this.delayMs = isAllowed && charged > 0 ? delayFor(policy.capacity, policy.delay, this.remaining) : 0
+    if (!policy.isEndless) return
+    this.limit = Number.POSITIVE_INFINITY
+    // A blocked key has none, and where nobody counted it is not known.
+    if (this.remaining > 0 || (allowed && this.remaining === 0)) this.remaining = Number.POSITIVE_INFINITY
   }
 
   get policy(): Policy {
@@ -96,7 +106,10 @@ function isUnsure(retryAfterMs: number): boolean {
  * the object itself. Fields that have only ever been numbers become boxes of 16 bytes each with the first large one,
  * such as a wait of `Infinity` (bench/allocation.js, mixed).
  */
-decisionOf({ isAllowed: null, policies: [{ capacity: null }], out: [null, null, null, null] } as never, false)
+decisionOf(
+  { isAllowed: null, policies: [{ capacity: null, delay: null }], out: [null, null, null, null] } as never,
+  false
+)
 
 /**
  * The one decision for several tiers: allowed if all allow it, the wait is the longest of those that deny, and

@@ -1,5 +1,5 @@
 /*
- * What other limiters call an option, and what their users type first: of express-rate-limit, @fastify/rate-limit,
+ * What other limiters call an option, and what their users type first: of express-rate-limit, express-slow-down, @fastify/rate-limit,
  * @nestjs/throttler, rate-limiter-flexible, nginx, Envoy, and of limiters in general. And where an option of headgate
  * stands that was written in another place. Case, `_` and `-` make no difference.
  */
@@ -12,7 +12,6 @@ const renamed: Readonly<Record<string, string>> = {
     'windowMs windowSec windowSeconds windowSize windowSizeSeconds windowSizeInSeconds windowSizeMs windowInSeconds windowLength windowDuration timeWindow timeFrame timeSpan duration durationMs durationSeconds ttl interval intervalMs refillInterval fillInterval refillPeriod period per expire expiry expiresIn reservoirRefreshInterval',
   burst:
     'capacity tokenBucket bucketSize bucketCapacity burstSize burstCapacity burstLimit maxBurst maxTokens tokens',
-  delayAfter: 'delay',
   concurrency:
     'maxConcurrent maxConcurrency concurrent concurrentLimit concurrencyLimit limitConn limitConnZone maxConnections inFlight maxInFlight parallel maxPending permits permitLimit',
   queue: 'maxQueue queueSize queueLimit highWater maxQueued',
@@ -64,7 +63,6 @@ const notes: Readonly<Record<string, string>> = {
   block: "A number is ms; a text has a unit, '10m'.",
   burst:
     "It is the most units at once, for strategy 'token-bucket' and 'gcra'; `limit` come back in each `window`.",
-  delayAfter: "It belongs to strategy 'leaky-bucket', which holds requests back.",
   countOnly: "'failures' leaves successful requests out, 'successes' failed ones.",
   headers: "A style's name, such as 'draft-06'; 'none' for Retry-After only.",
   onLimited: 'It is called with (request, response, rateLimit), and what it returns is sent.',
@@ -84,7 +82,8 @@ const instead: Readonly<Record<string, string>> = {
   perMinute: "say it as { limit: 10, window: '1m' }.",
   unit: "the unit is part of `window`, such as '30s' or '1m'.",
   nodelay: "give strategy 'leaky-bucket' a `delayAfter` as large as its `burst`, or take 'token-bucket'.",
-  delayMs: "strategy 'leaky-bucket' holds requests back for as long as its rate asks for.",
+  delayMs:
+    "`delay: { after: 5, step: '500ms', max: '20s' }` holds what is over `after`, longer each time; strategy 'leaky-bucket' holds requests back for as long as its rate asks for.",
   ban: 'denials are not counted; `block` keeps a key out from its first denial on.',
   exponentialBackoff: 'waits do not grow here; `block` keeps a key out for a fixed time.',
   onExceeding: 'there is no such hook; `request.rateLimit` has the decision about each request.',
@@ -129,7 +128,7 @@ const alike: Readonly<Record<string, string>> = {
 
 /** Where our own options stand, for those who write them in another place. */
 const homes: Readonly<Record<string, string>> = {
-  'a limiter': 'limit window strategy burst align delayAfter name limits concurrency queue maxWait',
+  'a limiter': 'limit window strategy delay burst align delayAfter name limits concurrency queue maxWait',
   'a limiter, not of its store or of one policy': 'store now countDenied block lease',
   'a limiter with a store outside the process, or of that store': 'onStoreError share',
   'limiters of HTTP requests; `consume(key, cost)` of others is given both': 'key cost',
@@ -141,6 +140,7 @@ const homes: Readonly<Record<string, string>> = {
   '`redisStore` or `remoteStore`, which make the `store`': 'deadline breaker denyCache onStateChange',
   'the Fastify plugin and its routes': 'hook',
   'the Fastify plugin, or of `RateLimitModule` of NestJS': 'policies',
+  '`delay`, which slows requests down': 'step places',
   '`headgate/nest`': 'stage scope',
   '`shed`': 'priority priorities defaultPriority shedHighest reserve health healthPaths onShed',
   'the `health` of `shed`':

@@ -67,7 +67,7 @@ export class OwnPermit implements Permit {
 
   constructor(verdict: Verdict, holder: Holder, key: string, cost: number) {
     const { policies, out, permit = 0 } = verdict
-    const tiered = policies.length === 1 ? null : decisionOf(verdict, true)
+    const tiered = policies.length === 1 && policies[0]!.delay === null ? null : decisionOf(verdict, true)
     this.allowed = verdict.isAllowed
     this.limit = tiered === null ? policies[0]!.capacity : tiered.limit
     this.remaining = tiered === null ? out[Out.remaining]! : tiered.remaining

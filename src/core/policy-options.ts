@@ -1,4 +1,5 @@
 import { type Adaptive, type AdaptiveOptions, readAdaptive } from './adaptive/read-adaptive.js'
+import { type DelayOptions, readDelay } from './delay.js'
 import { type Duration, durationMs } from './duration.js'
 import { badOption, type Option, type OptionTable, type TableOf } from './options.js'
 import { oneOf, wholeNumber } from './readers.js'
@@ -22,12 +23,14 @@ export type PolicyOptions = WindowOptions | ConcurrencyOptions
 export interface WindowOptions extends StrategyOptions {
   /** What headers and problem details call it: printable ASCII. `default` if left out. */
   readonly name?: string | undefined
-  /** Units per window, a positive whole number. */
+  /** Units per window, a positive whole number; `Infinity` only beside `delay`: then nothing is denied. */
   readonly limit: number
   /** Length of the window: ms, or a text such as `'1m'`. */
   readonly window: Duration
   /** An algorithm by name or as an object; `'fixed-window'` if left out. */
   readonly strategy?: StrategyName | Strategy | undefined
+  /** Holds what is over `after` in the window, longer each time: `{ after: 5, step: '500ms', max: '20s' }`. */
+  readonly delay?: DelayOptions | undefined
   readonly concurrency?: undefined
   readonly queue?: undefined
   readonly maxWait?: undefined
@@ -49,6 +52,7 @@ export interface ConcurrencyOptions {
   readonly limit?: undefined
   readonly window?: undefined
   readonly strategy?: undefined
+  readonly delay?: undefined
   readonly burst?: undefined
   readonly align?: undefined
   readonly delayAfter?: undefined
@@ -113,6 +117,7 @@ const windowOptions = {
   },
   window: { read: durationMs, isRequired: true },
   strategy: { read: (_option: string, value: unknown) => strategyOf(value ?? 'fixed-window') },
+  delay: { read: readDelay },
   ...strategyOptions
 } as const satisfies OptionTable
 
@@ -177,7 +182,11 @@ export function readStrategyOptions(options: StrategyOptions, strategy: Strategy
     if (options[name] !== undefined) read[name] = strategyOptions[name].read(name, options[name], strategy)
   for (const name of Object.keys(read) as (keyof StrategyOptions)[])
     if (!strategy.accepts?.includes(name))
-      throw badOption(name, read[name], `strategy '${strategy.name}' has no meaning for it; leave it out`)
+      throw badOption(
+        name,
+        read[name],
+        `strategy '${strategy.name}' has no meaning for it; leave it out${insteadOf(name)}`
+      )
   if (read.delayAfter !== undefined && read.delayAfter !== 0 && options.burst === undefined)
     throw badOption(
       'delayAfter',
@@ -185,6 +194,11 @@ export function readStrategyOptions(options: StrategyOptions, strategy: Strategy
       'without `burst` nothing waits; give both, or leave it out'
     )
   return read
+}
+
+/** What somebody may have meant who comes from express-slow-down. */
+function insteadOf(name: keyof StrategyOptions): string {
+  return name === 'delayAfter' ? ", or slow requests down by `delay: { after, step: '500ms' }`" : ''
 }
 
 /**

@@ -74,6 +74,7 @@ export function definePolicies(tiers: readonly PolicyOptions[]): readonly Policy
   const policies = named.map((tier) => definePolicy(tier))
   checkUnique(policies)
   checkOneInFlight(policies)
+  checkNobodyHoldsPermits(policies)
   return policies
 }
 
@@ -85,6 +86,17 @@ function checkOneInFlight(policies: readonly Policy[]): void {
       'concurrency',
       second.limit,
       'one of `limits` counts what is in flight already; keep the lower one'
+    )
+}
+
+/** A request that is held has no use for its permit, and others do. */
+function checkNobodyHoldsPermits(policies: readonly Policy[]): void {
+  const slowing = policies.find(({ delay }) => delay !== null)
+  if (slowing !== undefined && policies.some(({ unit }) => unit === 'concurrent-requests'))
+    throw badOption(
+      'delay',
+      slowing.delay,
+      'it stands beside `concurrency`, whose permits would be taken while nothing is done; give each a limiter of its own, that with `delay` first'
     )
 }
 

@@ -1,4 +1,5 @@
 import type { Adaptive } from './adaptive/read-adaptive.js'
+import { type Delay, delayPart } from './delay.js'
 import { durationMs, durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
@@ -17,6 +18,7 @@ import {
 import { wholeNumber } from './readers.js'
 import { isBuiltIn } from './registry.js'
 import { closed, open } from './strategies/constant.js'
+import { endlessLimit, endlessOf, limitedOf } from './strategies/endless.js'
 import { inFlight } from './strategies/in-flight.js'
 import type { Rule, Strategy } from './strategy.js'
 import { probe } from './strategy-probe.js'
@@ -41,6 +43,10 @@ export interface Policy extends Rule {
   readonly maxWaitMs: number
   /** How its limit finds itself, with `limit` as the most; null where it is fixed. */
   readonly adaptive: Adaptive | null
+  /** How requests are slowed down; null where they are not. */
+  readonly delay: Delay | null
+  /** True where `limit` is `Infinity` beside `delay`: the number that stands there only says how far it counts. */
+  readonly isEndless: boolean
 }
 
 /**
@@ -86,19 +92,47 @@ function defineConcurrency(options: ConcurrencyOptions, name: string): Policy {
     throw badOption('maxWait', options.maxWait, 'without a `queue` nobody waits: give both, or leave it out')
   const waiting = { queue, maxWaitMs: queue === 0 ? 0 : maxWaitMs }
   const unit = 'concurrent-requests'
-  return complete({ name, strategy: inFlight, limit, windowMs: 0, unit, adaptive, ...waiting })
+  return complete({ ...notSlowed, name, strategy: inFlight, limit, windowMs: 0, unit, adaptive, ...waiting })
 }
 
+const notSlowed = { delay: null, isEndless: false } as const
 const inWindow = { unit: 'requests', queue: 0, maxWaitMs: 0, adaptive: null } as const
 
 function defineWindow(options: WindowOptions, name: string): Policy {
   const strategy = policyOptions.strategy.read('strategy', options.strategy)
-  const limit = policyOptions.limit.read('limit', options.limit)
+  const delay = delayOf(options, strategy)
+  const isEndless = delay !== null && options.limit === Number.POSITIVE_INFINITY
+  const limit = isEndless ? 1 : policyOptions.limit.read('limit', options.limit)
   const windowMs = policyOptions.window.read('window', options.window)
   const own = readStrategyOptions(options, strategy)
-  const policy = complete({ name, strategy, limit, windowMs, ...inWindow, ...own })
+  const policy = complete({ name, strategy, limit, windowMs, ...inWindow, delay, isEndless: false, ...own })
+  if (isEndless) return endless(policy)
   if (!isBuiltIn(strategy)) probe(policy)
   return policy
+}
+
+/** @throws HeadgateError where `delay` is none, or its strategy holds requests back already */
+function delayOf({ delay }: WindowOptions, strategy: Strategy): Delay | null {
+  const read = policyOptions.delay.read('delay', delay)
+  if (read !== null && strategy.shapes)
+    throw badOption(
+      'delay',
+      delay,
+      `strategy '${strategy.name}' holds requests back by itself; take 'fixed-window' or 'sliding-window', or leave it out`
+    )
+  return read
+}
+
+/** The same policy without a limit, which counts for its delay. */
+function endless(policy: Policy): Policy {
+  const strategy = endlessOf(policy.strategy)
+  if (strategy === undefined)
+    throw badOption(
+      'limit',
+      Number.POSITIVE_INFINITY,
+      `strategy '${policy.strategy.name}' cannot count without a limit; take 'fixed-window' or 'sliding-window'`
+    )
+  return complete({ ...policy, strategy, limit: endlessLimit(policy.windowMs), isEndless: true })
 }
 
 /**
@@ -107,17 +141,20 @@ function defineWindow(options: WindowOptions, name: string): Policy {
  * @throws HeadgateError `HEADGATE_BAD_LIMIT` for anything but these and positive whole numbers
  */
 export function withLimit(policy: Policy, limit: unknown, burst: unknown = policy.burst): Policy {
-  if (limit === 0) return complete({ ...policy, limit, strategy: closed })
-  if (limit === Number.POSITIVE_INFINITY) return complete({ ...policy, limit, strategy: open })
-  if (!Number.isSafeInteger(limit) || (limit as number) < 0)
+  if (limit === 0) return complete({ ...policy, limit, strategy: closed, isEndless: false })
+  if (limit === Number.POSITIVE_INFINITY && policy.delay === null)
+    return complete({ ...policy, limit, strategy: open })
+  const isEndless = limit === Number.POSITIVE_INFINITY
+  if (!isEndless && (!Number.isSafeInteger(limit) || (limit as number) < 0))
     throw new HeadgateError(
       'HEADGATE_BAD_LIMIT',
       `The ${policy.unit === 'requests' ? 'limit' : 'concurrency'} function of policy '${policy.name}' returned ${shown(limit)}: return a positive whole number${typeof limit === 'string' ? ', not a text' : ''}, 0 to deny, or Infinity for no limit.`
     )
   try {
-    const read =
-      burst === policy.burst ? policy.burst : strategyOptions.burst.read('burst', burst, policy.strategy)
-    return tried(complete({ ...policy, limit: limit as number, burst: read }))
+    if (isEndless) return endless(policy)
+    const strategy = limitedOf(policy.strategy)
+    const read = burst === policy.burst ? policy.burst : strategyOptions.burst.read('burst', burst, strategy)
+    return tried(complete({ ...policy, strategy, limit: limit as number, burst: read, isEndless: false }))
   } catch (error) {
     if (error instanceof HeadgateError && error.code === 'HEADGATE_BAD_STRATEGY') throw error
     throw new HeadgateError(
@@ -153,12 +190,13 @@ export function withShare(policy: Policy, share: number): Policy {
     if (part !== undefined && policy[name] !== undefined)
       parts[name] = part(policy[name] as never, share, strategy)
   }
-  return complete({ ...policy, limit: partOf(limit, share), ...parts })
+  const delay = policy.delay === null ? null : delayPart(policy.delay, share)
+  return complete({ ...policy, limit: partOf(limit, share), delay, ...parts })
 }
 
 /** All policies are objects of one shape, whatever they leave out: else each that differs would slow all of them down. */
 function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 'shapes'>): Policy {
-  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs, adaptive } = rule
+  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs, adaptive, delay, isEndless } = rule
   const capacity = strategy.capacity?.(rule) ?? limit
   strategy.validate?.({ ...rule, capacity })
   const quotaWindowMs = quotaWindowOf(rule, capacity)
@@ -178,7 +216,9 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 's
     unit,
     queue,
     maxWaitMs,
-    adaptive
+    adaptive,
+    delay,
+    isEndless
   }
   const all: Record<string, unknown> = own
   for (const option of strategyOptionNames) all[option] = rule[option]
@@ -211,7 +251,7 @@ function tooLarge(rule: Rule, strategy: Strategy, slots: number): HeadgateError 
 export function tierName({ limit, window, concurrency }: PolicyOptions): string {
   if (typeof concurrency === 'object') return 'adaptive-in-flight'
   return concurrency === undefined
-    ? `${limit}-per-${durationText(durationMs('window', window))}`
+    ? `${limit === Number.POSITIVE_INFINITY ? 'unlimited' : limit}-per-${durationText(durationMs('window', window))}`
     : `${concurrency}-in-flight`
 }
 
@@ -244,8 +284,8 @@ export function ruleOf(policy: Policy): readonly unknown[] {
 /** Rules as error messages tell them apart. */
 export function shownRules(policies: readonly Policy[]): string {
   return policies
-    .map(({ limit, windowMs, unit }) =>
-      unit === 'concurrent-requests' ? `${limit} in flight` : `${limit} in ${windowMs} ms`
+    .map(({ limit, windowMs, unit, isEndless }) =>
+      unit === 'concurrent-requests' ? `${limit} in flight` : `${isEndless ? 'any' : limit} in ${windowMs} ms`
     )
     .join(', ')
 }
@@ -255,7 +295,7 @@ export function shownRules(policies: readonly Policy[]): string {
  * decision.ts). Otherwise the first limit of `Infinity` would have each decision box a number of its own
  * (bench/allocation.js).
  */
-complete({ name: '', strategy: open, limit: null, windowMs: null, ...inWindow } as never)
+complete({ name: '', strategy: open, limit: null, windowMs: null, ...inWindow, ...notSlowed } as never)
 
 /** A policy that admits everything and counts nothing. */
 export const unlimited: Policy = withLimit(definePolicy({ limit: 1, window: 1000 }), Number.POSITIVE_INFINITY)

@@ -28,6 +28,8 @@ export interface HandPart<Req> {
 
 /** What a gate's limiter by hand is made of. */
 export interface HandParts<Req> extends HandPart<Req> {
+  /** Ends what its gate has waiting. */
+  readonly close: () => void
   /** Where several limiters decide together, each of them; none where one decides. */
   readonly parts: readonly HandPart<Req>[]
   /** Those that only watch. */
@@ -141,7 +143,7 @@ class HandLimiter {
   }
 
   close(): void {
-    for (const { rules } of this.#all) for (const limiter of rules.limiters) limiter.close()
+    this.#parts.close()
   }
 
   get #all(): readonly HandPart<AnyRequest>[] {

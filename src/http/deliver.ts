@@ -1,8 +1,7 @@
-import { whenEnded } from './endings.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
 import { isOfOtherAnswer } from './other-answer.js'
-import { type DenialResponse, type Outcome, passed } from './outcome.js'
+import { type DenialResponse, type Held, type Outcome, passed } from './outcome.js'
 import { asError, isPromiseLike } from './promise.js'
 
 /** Ends the gate's part of a request: the framework goes on, or to its error handler. */
@@ -10,9 +9,6 @@ export type Next = (error?: Error) => void
 
 /** What requests are taken through: a gate of limits, or of another kind. */
 export type Entry<Req, Res> = Pick<Gate<Req, Res>, 'enter'>
-
-/** The longest that a Node timer can wait; a longer one would fire at once. */
-const longestHold = 2 ** 31 - 1
 
 /**
  * Takes a request through a gate and does what it decides, for frameworks that wait for a callback: it is called when
@@ -37,7 +33,7 @@ export function takeThrough<Req, Res>(
   // Not within the `try`: what the framework goes on to may throw, and that is not the gate's.
   if (outcome === passed) next()
   else if (isPromiseLike(outcome)) deliverLate(outcome, host, response, next)
-  else if (outcome.kind === 'held') hold(host, response, outcome.forMs, next)
+  else if (outcome.kind === 'held') hold(outcome, next)
   // Of a gate of another copy of this package.
   else if (outcome.kind === 'passed') next()
 }
@@ -51,7 +47,7 @@ function deliverLate<Res>(
   const failed = (error: unknown) => next(asError(error))
   outcome.then((late) => {
     if (late.kind === 'passed') next()
-    else if (late.kind === 'held') hold(host, response, late.forMs, next)
+    else if (late.kind === 'held') hold(late, next)
     else if (late.kind === 'denied') {
       try {
         sendDenial(host, response, late.response)
@@ -76,23 +72,16 @@ export async function admits<Req, Res>(
   try {
     const outcome = await gate.enter(host, request, response)
     if (outcome.kind === 'denied') sendDenial(host, response, outcome.response)
-    else if (outcome.kind === 'held')
-      await new Promise<void>((resolve) => hold(host, response, outcome.forMs, resolve))
+    else if (outcome.kind === 'held') await new Promise<void>((resolve) => hold(outcome, resolve))
     return outcome.kind === 'passed' || outcome.kind === 'held'
   } catch (error) {
     throw asError(error)
   }
 }
 
-/** Lets a request go on after so many ms, unless its client leaves before. */
-export function hold<Res>(host: Host<never, Res>, response: Res, forMs: number, next: () => void): void {
-  if (host.isClosed(response)) return
-  const goOn = () => {
-    stopWaiting()
-    next()
-  }
-  const timer = setTimeout(goOn, Math.min(forMs, longestHold))
-  const stopWaiting = whenEnded(host, response, () => clearTimeout(timer))
+/** Lets a held request go on when its turn has come, unless its client leaves before. */
+export function hold({ whenDue }: Held, next: () => void): void {
+  whenDue(next)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { decisionOf } from '../core/decision.js'
+import { type Decision, decisionOf } from '../core/decision.js'
 import { badOption } from '../core/options.js'
 import { OwnPermit } from '../core/permit.js'
 import type { Verdict } from '../core/verdict.js'
@@ -9,6 +9,7 @@ import { type Client, nobody } from './client-address.js'
 import { Clients } from './clients.js'
 import { CountOnly } from './count-only.js'
 import { DenialMaker } from './denial-maker.js'
+import { Holding } from './holding.js'
 import type { Exchange, Host } from './host.js'
 import { admitInFlight, releaseAtEnd } from './in-flight.js'
 import { type KeyReader, keyReader } from './key.js'
@@ -46,6 +47,8 @@ export class Gate<Req, Res> implements Recorder {
   readonly #countOnly: CountOnly<Req, Res> | null
   /** Requests that something is awaited for; null as long as nothing ever was. */
   #underWay: WeakMap<object, PromiseLike<Outcome>> | null = null
+  /** Made with the first request that is to be held. */
+  #holding: Holding | null = null
   #hasWarned = false
 
   constructor(plan: GatePlan<Req, Res>) {
@@ -97,8 +100,10 @@ export class Gate<Req, Res> implements Recorder {
     return isSkipped(skips) ? passed : this.#admit(host, request, response, client)
   }
 
-  /** Answers all that wait for a permit, and lets nobody wait any more. */
+  /** Answers all that wait for a permit, has all that are held go on, and lets nobody wait any more. */
   close(): void {
+    this.#holding ??= new Holding()
+    this.#holding.close()
     for (const limiter of this.#plan.rules.limiters) limiter.close()
     for (const gate of this.#watchers ?? []) gate.close()
   }
@@ -124,7 +129,8 @@ export class Gate<Req, Res> implements Recorder {
         const host = hostOf(request)
         const address = this.#addressOf(host, request)
         return priceOf<Req>(this.#plan, { host, request, address, key, kind: 'request', units })
-      }
+      },
+      close: () => this.close()
     }
   }
 
@@ -217,7 +223,11 @@ export class Gate<Req, Res> implements Recorder {
     const { host, request, response, kind } = asked
     const { isBlocked } = verdict
     const permit = exchange === null ? null : new OwnPermit(verdict, asked.limiter, asked.key, asked.cost)
-    const decision = permit ?? decisionOf(verdict, true)
+    let decision = permit ?? decisionOf(verdict, true)
+    const { delayMs = 0 } = decision
+    const isHeld = (delayMs > 0 || this.#holding !== null) && this.#mustWait(asked, decision)
+    if (isHeld && !this.#holding!.hasRoom(verdict.policies))
+      decision = this.#holding!.refuse(asked, verdict, permit)
     const record = new RequestRateLimit(asked, decision, verdict, permit)
     // Its client has left while something was awaited: nobody is served.
     if (permit?.allowed === true && releaseAtEnd(permit, exchange!)) return answered
@@ -230,8 +240,14 @@ export class Gate<Req, Res> implements Recorder {
     if (this.#countOnly !== null && decision.allowed) this.#countOnly.watch(asked, record)
     if (this.isShadow) return passed
     if (!decision.allowed) return this.#deny(asked, record, isBlocked)
-    const { delayMs = 0 } = decision
-    return delayMs === 0 ? passed : { kind: 'held', forMs: delayMs }
+    return isHeld ? this.#holding!.hold(asked, delayMs) : passed
+  }
+
+  /** True for a request that is slowed down, or comes after one of its key that is. */
+  #mustWait({ key }: Asked<Req, Res>, { allowed, delayMs = 0 }: Decision): boolean {
+    if (this.isShadow || !allowed) return false
+    if (this.#holding === null) this.#holding = new Holding()
+    return this.#holding.mustWait(key, delayMs)
   }
 
   /** Denies a request, which nobody is to be charged for then: neither by the limiters that it met before. */

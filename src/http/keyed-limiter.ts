@@ -51,7 +51,10 @@ export interface KeyedLimiter {
   clear(): void
   /** How many keys owe something now. Walks the whole table: use it in tests and dashboards, not per request. */
   size(): number
-  /** Denies all that wait for a permit with a 503, and lets nobody wait any more: for a server that shuts down. */
+  /**
+   * Denies all that wait for a permit with a 503, has all that are held back go on, and lets nobody wait any more: for a
+   * server that shuts down.
+   */
   close(): void
 }
 

@@ -9,10 +9,12 @@ export interface Passed {
   readonly kind: 'passed'
 }
 
-/** The request goes on after so many ms. */
+/** The request goes on after so many ms, or later: not before an earlier one of its key. */
 export interface Held {
   readonly kind: 'held'
   readonly forMs: number
+  /** Calls back when its turn has come; never, once its client has left. */
+  readonly whenDue: (next: () => void) => void
 }
 
 /** The request is refused, and this is to be sent. */

@@ -36,8 +36,9 @@ function namedTiers<Req>({ name, tiers }: Plan<Req>): readonly ListedRule<Req>[]
 }
 
 function openable<Req>(tier: ListedRule<Req>): ListedRule<Req> {
-  const { limit } = tier
-  return limit === 0 || limit === Number.POSITIVE_INFINITY ? { ...tier, limit: 1 } : tier
+  const { limit, delay } = tier
+  const isEndless = limit === Number.POSITIVE_INFINITY && delay === undefined
+  return limit === 0 || isEndless ? ({ ...tier, limit: 1, delay: undefined } as ListedRule<Req>) : tier
 }
 
 /** The policies of a plan, 0 and `Infinity` among them. */
@@ -50,7 +51,7 @@ export function policiesOf<Req>(plan: Plan<Req>): readonly Policy[] {
 }
 
 /** What plans of one shape may differ in. */
-const free: readonly string[] = ['name', 'limit', 'burst', 'concurrency']
+const free: readonly string[] = ['name', 'limit', 'burst', 'concurrency', 'delay']
 
 /** True for limits that count alike: then what was counted under the one holds under the other. */
 export function isOneShape<Req>(a: readonly ListedRule<Req>[], b: readonly ListedRule<Req>[]): boolean {

@@ -7,6 +7,7 @@ export type { AdaptiveName, AdaptiveOptions } from '../core/adaptive/read-adapti
 export type { AsyncStore } from '../core/async-store.js'
 export type { Clock } from '../core/clock.js'
 export type { Decision } from '../core/decision.js'
+export type { Delay, DelayOptions } from '../core/delay.js'
 export type { Duration } from '../core/duration.js'
 export { type ErrorCode, HeadgateError } from '../core/errors.js'
 export type { Key } from '../core/key-and-cost.js'

@@ -127,6 +127,11 @@ export class RequestRateLimit implements Decision {
     return this.#decision.resetMs
   }
 
+  /** How long the request is held back, or would be without `shadow`; 0 where it is not. */
+  get delayMs(): number {
+    return this.#decision.delayMs ?? 0
+  }
+
   get policy(): Policy {
     return this.#decision.policy
   }

@@ -1,3 +1,4 @@
+import { checkDelays } from '../core/delay.js'
 import type { PolicyLimiter } from '../core/limiter.js'
 import {
   type BuiltLimiter,
@@ -120,6 +121,7 @@ export function limiterOpener(
     { areLimitsKnown = true, areNamed = tiers.every(({ name }) => name !== undefined) } = {}
   ) => {
     const policies = definePolicies(tiers)
+    if (areLimitsKnown) checkDelays(policies)
     read ??= readSettings(options, policies, areLimitsKnown)
     // Who has a clock of his own has times of his own making.
     if (options.now === undefined) for (const tier of tiers) warnOfShort('window', tier.window)

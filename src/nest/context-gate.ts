@@ -96,8 +96,7 @@ function pass<Req extends object, Res extends object>(
 ): true | Promise<true> {
   const leave = (outcome: Outcome): true | Promise<true> => {
     if (outcome.kind === 'passed') return true
-    if (outcome.kind === 'held')
-      return new Promise((resolve) => hold(host, response, outcome.forMs, () => resolve(true)))
+    if (outcome.kind === 'held') return new Promise((resolve) => hold(outcome, () => resolve(true)))
     return outcome.kind === 'answered' ? forever() : refuse(outcome, host as Host<object, object>, response)
   }
   const outcome = gate.enter(host as Host<object, object>, request, response)

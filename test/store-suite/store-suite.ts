@@ -1,5 +1,6 @@
 import type { MakeStore } from './clocked-store.js'
 import { countingCases } from './suite/counting.js'
+import { slowingCases } from './suite/slowing-down.js'
 import { stateCases } from './suite/state.js'
 import { togetherCases } from './suite/together.js'
 import { windowCases } from './suite/windows.js'
@@ -10,4 +11,5 @@ export function storeSuite(name: string, makeStore: MakeStore): void {
   windowCases(name, makeStore)
   stateCases(name, makeStore)
   togetherCases(name, makeStore)
+  slowingCases(name, makeStore)
 }

@@ -1,4 +1,5 @@
 import { closed, open } from '../../core/strategies/constant.js'
+import { endlessOf } from '../../core/strategies/endless.js'
 import { fixedWindow } from '../../core/strategies/fixed-window.js'
 import { gcra } from '../../core/strategies/gcra.js'
 import { leakyBucket } from '../../core/strategies/leaky-bucket.js'
@@ -8,6 +9,7 @@ import { tokenBucket } from '../../core/strategies/token-bucket.js'
 import type { Strategy } from '../../core/strategy.js'
 import closedLua from '../lua/closed.lua'
 import debt from '../lua/debt.lua'
+import endlessLua from '../lua/endless.lua'
 import exact from '../lua/exact.lua'
 import fixedWindowLua from '../lua/fixed-window.lua'
 import gcraLua from '../lua/gcra.lua'
@@ -27,6 +29,8 @@ const twins: ReadonlyMap<Strategy, string> = new Map([
   [tokenBucket, tokenBucketTwin],
   [leakyBucket, `${exact}local tokenBucket = ${called(tokenBucketTwin)}${leakyBucketLua}`],
   [gcra, exact + debt + gcraLua],
+  [endlessOf(fixedWindow)!, `local window = ${called(fixedWindowLua)}${endlessLua}`],
+  [endlessOf(slidingWindow)!, `local window = ${called(exact + slidingWindowLua)}${endlessLua}`],
   [open, openLua],
   [closed, closedLua]
 ])

@@ -12,6 +12,7 @@ import { lifecycle } from './lifecycle.js'
 import { options } from './options.js'
 import { plans } from './plans.js'
 import { severalKeys } from './several-keys.js'
+import { slowingDown } from './slowing-down.js'
 import { whoIsCounted } from './who-is-counted.js'
 
 /** Everything that all frameworks do alike. */
@@ -26,6 +27,7 @@ export function behaviour(framework: Framework): void {
   describe(`${framework.name}: in flight`, () => inFlight(framework))
   describe(`${framework.name}: several keys`, () => severalKeys(framework))
   describe(`${framework.name}: plans`, () => plans(framework))
+  describe(`${framework.name}: slowing down`, () => slowingDown(framework))
   describe(`${framework.name}: who is counted`, () => whoIsCounted(framework))
   describeBeyondHost(framework, `${framework.name}: hostile addresses`, () => hostileAddresses(framework))
 }
