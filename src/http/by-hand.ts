@@ -1,5 +1,6 @@
 import { mustRelease } from '../core/acquiring.js'
 import { AsyncPolicyLimiter } from '../core/async-limiter.js'
+import type { BansOptions, BansPage } from '../core/bans/listing.js'
 import { type Decision, decisionOf } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
@@ -9,6 +10,7 @@ import { OwnPermit, type Permit } from '../core/permit.js'
 import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
+import { bansOfAll } from './bans-of-all.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
 import type { AnyRequest, AsyncKeyedLimiter, KeyedLimiter } from './keyed-limiter.js'
@@ -110,6 +112,24 @@ class HandLimiter {
       const blocked = gather<void>(limiters.map((limiter) => () => limiter.block(key, duration)))
       return blocked instanceof Promise ? blocked.then(() => {}) : undefined
     })
+  }
+
+  penalty(who: AnyRequest | Who, units: number): Late<Decision> {
+    return this.#byRules(who, (key, { limiter, policies }) =>
+      then(limiter.penalise(key, units, policies), (verdict) => decisionOf(verdict, false))
+    )
+  }
+
+  reward(who: AnyRequest | Who, units: number): Late<Decision> {
+    return this.#byRules(who, (key, { limiter, policies }) =>
+      then<void, Decision>(limiter.reimburse(key, units, policies), () =>
+        then(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
+      )
+    )
+  }
+
+  bans(options?: BansOptions): Late<BansPage> {
+    return this.#run(() => bansOfAll(this.#parts.rules.limiters, options))
   }
 
   clear(): Late<void> {
