@@ -332,6 +332,47 @@ function penaltyCases(name: string, { on }: Pick<ReturnType<typeof suited>, 'on'
     })
   })
 
+  describe.each(everywhere)(
+    `${name}: a penalty makes nothing laxer, and a reward nothing stricter, %s`,
+    (_, extra) => {
+      const rule = { ...extra, limit: 10, window: '10s' }
+      const anyTrace = fc.record({
+        hits: fc.array(fc.record({ gap: fc.nat(6000), cost: fc.integer({ min: 1, max: 6 }) }), {
+          maxLength: 8
+        }),
+        gap: fc.nat(12_000),
+        units: fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 2000 })),
+        later: fc.array(fc.nat(8000), { minLength: 1, maxLength: 8 })
+      })
+
+      it.each(['penalty', 'reward'] as const)('BAN-25: now and later: %s', (method) =>
+        fc.assert(
+          fc.asyncProperty(anyTrace, async ({ hits, gap, units, later }) => {
+            const [plain, other] = [on(rule), on(rule)]
+            let ms = 0
+            for (const hit of hits) {
+              ms += hit.gap
+              for (const one of [plain, other]) await one.hit(ms, 'A', hit.cost)
+            }
+            ms += gap
+            await other.at(ms)[method]('A', units)
+            for (const wait of [0, ...later]) {
+              ms += wait
+              const [strict, lax] = await Promise.all(
+                (method === 'penalty' ? [other, plain] : [plain, other]).map((one) => one.at(ms).peek('A'))
+              )
+              expect(strict!.remaining).toBeLessThanOrEqual(lax!.remaining)
+              expect(strict!.retryAfterMs).toBeGreaterThanOrEqual(lax!.retryAfterMs)
+              expect(lax!.remaining).toBeLessThanOrEqual(10)
+              expect(strict!.retryAfterMs).toBeLessThanOrEqual(100_000)
+            }
+          }),
+          runs(30)
+        )
+      )
+    }
+  )
+
   describe(`${name}: penalties and rewards`, () => {
     it('BAN-22: the tier where it takes longest decides', async () => {
       const { at } = on({
