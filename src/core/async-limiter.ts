@@ -179,13 +179,15 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     })
   }
 
-  async penalty(key: Key, units: number): Promise<Decision> {
-    return decisionOf(await this.penalise(key, units, this.policies), false)
+  penalty(key: Key, units: number): Promise<Decision> {
+    return changed(async () => decisionOf(await this.penalise(key, units, this.policies), false))
   }
 
-  async reward(key: Key, units: number): Promise<Decision> {
-    await this.reimburse(key, units, this.policies)
-    return this.peek(key)
+  reward(key: Key, units: number): Promise<Decision> {
+    return changed(async () => {
+      await this.reimburse(key, units, this.policies)
+      return this.peek(key)
+    })
   }
 
   async bans(options: BansOptions = {}): Promise<BansPage> {
@@ -270,6 +272,6 @@ async function all(...changes: readonly (Promise<void> | undefined)[]): Promise<
 }
 
 /** What is thrown at once is as what the promise rejects with. */
-function changed(change: () => Promise<void>): Promise<void> {
+function changed<T>(change: () => Promise<T>): Promise<T> {
   return heard(new Promise((resolve) => resolve(change())))
 }
