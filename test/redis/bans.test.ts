@@ -69,6 +69,21 @@ describe.skipIf(servers === null)('bans in Redis', () => {
     expect((await limiters[7]!.bans()).bans).toEqual([{ key: 'key', remainingMs: 2 * hour }])
   })
 
+  it('are made up for where they did not reach the key', async () => {
+    const clock = { time: T }
+    const limiter = limiterOn({}, clock)
+    await several(4, () => limiter.consume('key'))
+    const own = (await keysLeft()).filter((key) => key.includes(':api:'))
+    expect(own).toHaveLength(1)
+    await client.del(own)
+    clock.time += minute
+    expect((await several(3, () => limiter.consume('key'))).map(({ retryAfterMs }) => retryAfterMs)).toEqual([
+      0,
+      hour - minute,
+      hour - minute
+    ])
+  })
+
   it('leave no key once all is cleared, or a key is reset', async () => {
     const unnamed = { name: undefined }
     for (const options of [{}, unnamed, { strategy: { ...twoSpeedRules, name: 'mine' } }]) {
