@@ -113,6 +113,18 @@ describe('the examples of docs/options.md', { timeout }, () => {
   })
 })
 
+describe('the example of docs/bans.md', { timeout }, () => {
+  it('bans, lists and lifts', () => {
+    const check = `
+      const { remaining } = limiter.peek('203.0.113.7')
+      console.log(JSON.stringify({ bans, remaining }))`
+    expect(run('ban', check)).toEqual({
+      bans: [{ key: '203.0.113.7', remainingMs: expect.any(Number) }],
+      remaining: 100
+    })
+  })
+})
+
 describe('the example of docs/strategies.md', { timeout }, () => {
   it('admits by a strategy of your own', () => {
     const check = `

@@ -36,7 +36,7 @@ describe('what is cited stands in the docs', () => {
 
   it.each([
     ['rules', /\b[HK]\d{1,2}\b/g, rules],
-    ['cases', /\b(?:CFG|CON|DEC|EXP|FST|HDR|KEY|MEM|NST|PKG|SLO|STO|WIN)-\d\d\b/g, cases],
+    ['cases', /\b(?:BAN|CFG|CON|DEC|EXP|FST|HDR|KEY|MEM|NST|PKG|SLO|STO|WIN)-\d\d\b/g, cases],
     ['codes', /\bHEADGATE_[A-Z_]*[A-Z]\b/g, codes]
   ])('%s', (_what, pattern, defined) => {
     // Not a code: no error has it, and a test says so. And the benchmarks' variable.

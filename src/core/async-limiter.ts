@@ -2,6 +2,10 @@ import { acquired, mustRelease, type Ran, ranWith, type WaitOptions } from './ac
 import type { WorkResult } from './adaptive/adaptive-limit.js'
 import { Admission } from './admission.js'
 import type { AsyncBuckets, Receipt } from './async-store.js'
+import type { AsyncBans } from './bans/bans.js'
+import { type BansOptions, type BansPage, bansOf, cannotList, readPage } from './bans/listing.js'
+import { checkUnits, penaliseLater } from './bans/penalty.js'
+import { whenever } from './charged-ago.js'
 import { monotonicClock } from './clock.js'
 import { type Decision, decisionOf } from './decision.js'
 import type { Duration } from './duration.js'
@@ -68,6 +72,25 @@ export interface AsyncLimiter {
    * @throws HeadgateError `HEADGATE_STORE_FAILED`
    */
   block(key: Key, duration: Duration): Promise<void>
+  /**
+   * Charges units that nobody asked for, for what a client did wrong. What finds nothing left makes the key wait longer: for
+   * as long as it takes to come back, up to ten windows or a day, whichever is shorter. A blocked key is charged nothing: all
+   * of it lengthens the block.
+   * @returns what `peek` says afterwards
+   * @throws HeadgateError `HEADGATE_BAD_COST`, `HEADGATE_STORE_FAILED`, or `HEADGATE_MISUSE` where only `concurrency` limits
+   */
+  penalty(key: Key, units: number): Promise<Decision>
+  /**
+   * Gives units back whenever they were charged, never more than the key owes. A block stays.
+   * @returns what `peek` says afterwards
+   */
+  reward(key: Key, units: number): Promise<Decision>
+  /**
+   * Lists keys that are banned, or blocked by hand or by `block`, a page at a time in no order. A page may hold a few keys more
+   * than asked for, or fewer, even none, before the last one. A key that is banned meanwhile may be missing.
+   * @throws HeadgateError `HEADGATE_STORE_FAILED`, or `HEADGATE_MISUSE` for a store that cannot
+   */
+  bans(options?: BansOptions): Promise<BansPage>
   /** Denies all that wait for permits, and lets nobody wait any more. */
   close(): void
 }
@@ -86,16 +109,18 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   readonly #buckets: AsyncBuckets
   readonly #take: Action
   readonly #variants: PolicyVariants
+  readonly #bans: AsyncBans | null
   /** null where nothing is counted in flight. */
   readonly admission: Admission | null
 
   constructor(
     policies: readonly Policy[],
     buckets: AsyncBuckets,
-    terms: Pick<Action, 'countDenied' | 'blockMs'>
+    terms: Pick<Action, 'countDenied' | 'blockMs'> & { readonly bans: AsyncBans | null }
   ) {
     this.policies = policies
     this.#buckets = buckets
+    this.#bans = terms.bans
     this.#take = { kind: 'take', countDenied: terms.countDenied, blockMs: terms.blockMs }
     this.#variants = new PolicyVariants(policies)
     this.admission = policies.some(countsInFlight) ? this.#admission() : null
@@ -145,20 +170,46 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 
   reset(key: Key): Promise<void> {
-    return changed(() => this.#buckets.reset(keyText(key)))
+    return changed(() => {
+      const text = keyText(key)
+      return all(this.#buckets.reset(text), this.#bans?.reset(text))
+    })
   }
 
   clear(): Promise<void> {
-    return changed(() => this.#buckets.clear())
+    return changed(() => all(this.#buckets.clear(), this.#bans?.clear()))
   }
 
   block(key: Key, duration: Duration): Promise<void> {
-    return changed(() => this.#buckets.block(keyText(key), blockDuration(duration)))
+    return changed(() => {
+      const text = keyText(key)
+      return all(this.#buckets.block(text, blockDuration(duration)), this.#bans?.end(text))
+    })
+  }
+
+  penalty(key: Key, units: number): Promise<Decision> {
+    return changed(async () => decisionOf(await this.penalise(key, units, this.policies), false))
+  }
+
+  reward(key: Key, units: number): Promise<Decision> {
+    return changed(async () => {
+      await this.reimburse(key, units, this.policies)
+      return this.peek(key)
+    })
+  }
+
+  async bans(options: BansOptions = {}): Promise<BansPage> {
+    const page = readPage(options)
+    if (this.#buckets.blocks === undefined) throw cannotList()
+    return bansOf(await this.#buckets.blocks(page))
   }
 
   /** Decides under `policies` that may be variants of the limiter's own. */
   take(key: Key, cost: number, policies: readonly Policy[]): Verdict | Promise<Verdict> {
-    if (checkCost(cost) > 0) return this.#buckets.decide(this.#take, keyText(key), cost, policies)
+    if (checkCost(cost) > 0) {
+      const verdict = this.#buckets.decide(this.#take, keyText(key), cost, policies)
+      return this.#bans === null ? verdict : this.#bans.judge(keyText(key), verdict)
+    }
     const look = this.#buckets.decide(peek, keyText(key), 1, policies)
     return look instanceof Promise ? look.then(freeOf) : freeOf(look)
   }
@@ -166,14 +217,20 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   /** The same with others, each of its limiter, in one step of the store; null where it cannot. */
   static takeTogether(takes: readonly LimiterTake[]): Promise<readonly Verdict[]> | null {
     if (takes.some(({ limiter, cost }) => checkCost(cost) === 0 || limiter.admission !== null)) return null
-    const { limiter } = takes[0]!
-    return (
-      limiter.#buckets.takeTogether?.(
-        takes.map(({ limiter: one, key, cost, policies }) => ({
-          ...{ buckets: one.#buckets, action: one.#take },
-          ...{ key: keyText(key), cost, policies }
-        }))
-      ) ?? null
+    const asked = takes[0]!.limiter.#buckets.takeTogether?.(
+      takes.map(({ limiter, key, cost, policies }) => ({
+        ...{ buckets: limiter.#buckets, action: limiter.#take },
+        ...{ key: keyText(key), cost, policies }
+      }))
+    )
+    if (asked === undefined || asked === null) return null
+    return asked.then((verdicts) =>
+      Promise.all(
+        verdicts.map((verdict, i) => {
+          const { limiter, key } = takes[i]!
+          return limiter.#bans === null ? verdict : limiter.#bans.judge(keyText(key), verdict)
+        })
+      )
     )
   }
 
@@ -207,6 +264,23 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
     })
   }
 
+  /** See `penalty`, under such policies. */
+  penalise(key: Key, units: number, policies: readonly Policy[]): Promise<Verdict> {
+    const look = () => this.look(key, policies)
+    const charge = () => this.charge(key, units, policies)
+    const block = (blockMs: number) => this.#buckets.block(keyText(key), blockMs, true)
+    return penaliseLater({ look, charge, block }, units, policies)
+  }
+
+  /** See `reward`, under such policies. */
+  reimburse(key: Key, units: number, policies: readonly Policy[]): Promise<void> {
+    return changed(async () => {
+      checkUnits('reward', units, policies)
+      const receipt = { at: whenever, source: 'store' } as const
+      if (units > 0) await this.#buckets.refund(keyText(key), units, policies, receipt)
+    })
+  }
+
   #admission(): Admission {
     const buckets = this.#buckets
     const admission: Admission = new Admission({
@@ -231,7 +305,11 @@ export class AsyncPolicyLimiter implements AsyncLimiter {
   }
 }
 
+async function all(...changes: readonly (Promise<void> | undefined)[]): Promise<void> {
+  await Promise.all(changes)
+}
+
 /** What is thrown at once is as what the promise rejects with. */
-function changed(change: () => Promise<void>): Promise<void> {
+function changed<T>(change: () => Promise<T>): Promise<T> {
   return heard(new Promise((resolve) => resolve(change())))
 }

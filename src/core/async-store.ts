@@ -1,6 +1,6 @@
 import type { WorkResult } from './adaptive/adaptive-limit.js'
 import type { Policy } from './policy.js'
-import type { BucketsOptions, Owner } from './store.js'
+import type { BlockPage, BlocksFound, BucketsOptions, Owner } from './store.js'
 import type { Action, PartReceipt, Source, Verdict } from './verdict.js'
 
 /** What a limiter asks of a store that is not in its process. */
@@ -58,8 +58,13 @@ export interface AsyncBuckets {
    * out where policies count nothing in flight.
    */
   release?(key: string, permit: number, cost: number, result: WorkResult): void
-  /** Denies a key for `blockMs` from now, `Infinity` until it is reset. */
-  block(key: string, blockMs: number): Promise<void>
+  /**
+   * Denies a key for `blockMs` from now, `Infinity` until it is reset.
+   * @param isLeast true if a longer block that the key has is to stay
+   */
+  block(key: string, blockMs: number, isLeast?: boolean): Promise<void>
+  /** Lists keys that are blocked: about as many as are asked for, in steps. Left out where that is not known. */
+  blocks?(page: BlockPage): Promise<BlocksFound>
   /** True for permits that are held and that the store had forgotten. */
   isPermitLost?(permit: number): boolean
 }

@@ -23,7 +23,7 @@ const renamed: Readonly<Record<string, string>> = {
   now: 'clock getNow currentTime timeSource dateNow',
   countDenied: 'continueExceeding countRejected countBlocked penalizeDenied extendOnDenied',
   block:
-    'blockDuration blockFor blockTime banDuration banTime lockout lockoutDuration lockDuration penaltyDuration penaltyTime cooldownPeriod inMemoryBlockDuration',
+    'blockDuration blockFor blockTime lockout lockoutDuration lockDuration penaltyDuration penaltyTime cooldownPeriod inMemoryBlockDuration',
   key: 'keyGenerator keyFn keyFunction getKey getTracker tracker keyBy by keys identify identifierFn groupBy',
   cost: 'weight consume pointsToConsume requestCost hitsAddend',
   skip: 'skipIf skipWhen ignoreUserAgents bypass exclude excluding ignore when unless',
@@ -84,8 +84,8 @@ const instead: Readonly<Record<string, string>> = {
   nodelay: "give strategy 'leaky-bucket' a `delayAfter` as large as its `burst`, or take 'token-bucket'.",
   delayMs:
     "`delay: { after: 5, step: '500ms', max: '20s' }` holds what is over `after`, longer each time; strategy 'leaky-bucket' holds requests back for as long as its rate asks for.",
-  ban: 'denials are not counted; `block` keeps a key out from its first denial on.',
-  exponentialBackoff: 'waits do not grow here; `block` keeps a key out for a fixed time.',
+  maxRetry: "so many denials ban a key: `ban: { after: 5, within: '10m', for: '1h' }`.",
+  exponentialBackoff: "bans grow: `ban: { after: 1, for: '1m', growth: 2 }`; waits do not.",
   onExceeding: 'there is no such hook; `request.rateLimit` has the decision about each request.',
   groupId:
     'routes share a counter if they use one middleware, or name one of the `policies` of the plugin or module.',
@@ -113,8 +113,8 @@ const alike: Readonly<Record<string, string>> = {
   perMinute: 'rpm requestsPerMinute limitPerMinute',
   unit: 'units timeUnit windowUnit intervalUnit',
   delayMs: 'maxDelayMs maxDelay execEvenlyMinDelayMs execEvenly minTime throttleMs',
-  ban: 'onBanReach maxViolations banAfter',
-  exponentialBackoff: 'backoff backoffFactor',
+  maxRetry: 'onBanReach maxViolations banAfter banTime banDuration findTime maxFailures maxFails',
+  exponentialBackoff: 'backoff backoffFactor banTimeIncrement banTimeFactor',
   groupId: 'group shared',
   validate: 'validations logger log logging debug verbose logLevel limitReqLogLevel limitConnLogLevel',
   trustProxy: 'proxy proxies trustedProxies realIp',
@@ -129,7 +129,7 @@ const alike: Readonly<Record<string, string>> = {
 /** Where our own options stand, for those who write them in another place. */
 const homes: Readonly<Record<string, string>> = {
   'a limiter': 'limit window strategy delay burst align delayAfter name limits concurrency queue maxWait',
-  'a limiter, not of its store or of one policy': 'store now countDenied block lease',
+  'a limiter, not of its store or of one policy': 'store now countDenied block ban lease',
   'a limiter with a store outside the process, or of that store': 'onStoreError share',
   'limiters of HTTP requests; `consume(key, cost)` of others is given both': 'key cost',
   'limiters of HTTP requests, beside `limits` if there are several':

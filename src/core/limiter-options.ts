@@ -1,5 +1,7 @@
 import { AsyncPolicyLimiter } from './async-limiter.js'
 import type { AsyncStore } from './async-store.js'
+import { type BanOptions, readBan } from './bans/ban-terms.js'
+import { checkBeside, openAsyncBans, openBans } from './bans/open-bans.js'
 import { type Clock, monotonicClock } from './clock.js'
 import { type Duration, durationMs } from './duration.js'
 import { PolicyLimiter } from './limiter.js'
@@ -22,6 +24,8 @@ export interface CommonSettings {
   readonly countDenied?: boolean | undefined
   /** How long a denied key stays blocked; at least as long as the wait that its policy gives. */
   readonly block?: Duration | undefined
+  /** Bans keys that are denied again and again: blocks them for a time of its own, longer on each repeat. */
+  readonly ban?: BanOptions | undefined
 }
 
 /** How those are read. `store` and `now` belong together: `openLimiter` reads them. */
@@ -30,8 +34,11 @@ export const commonOptions = {
   now: {},
   countDenied: { read: flag },
   block: {
-    read: (option: string, value: unknown) => (value === undefined ? 0 : durationMs(option, value))
-  }
+    read: (option: string, value: unknown) => (value === undefined ? 0 : durationMs(option, value)),
+    dependsOn: ['ban']
+  },
+  // Whoever has either of them does not inherit the other.
+  ban: { read: readBan, dependsOn: ['block'] }
 } as const satisfies TableOf<CommonSettings>
 
 /** Either kind of limiter. */
@@ -55,6 +62,7 @@ export interface Opening extends ReadBy<typeof commonOptions> {
  */
 export function openLimiter({ store, now, block: blockMs, settings, ...opening }: Opening): BuiltLimiter {
   const asked = { ...opening, blockMs }
+  checkBeside(asked)
   if (isAsync(store)) {
     if (asked.policies.some(({ adaptive }) => adaptive !== null))
       throw badOption(
@@ -73,14 +81,16 @@ export function openLimiter({ store, now, block: blockMs, settings, ...opening }
       throw badOption('now', now, "the store has a clock of its own, the server's; leave it out")
     const buckets = store.openAsync({ ...asked, settings })
     checkRelease(store, buckets, asked.policies)
-    return new AsyncPolicyLimiter(asked.policies, buckets, asked)
+    const bans = openAsyncBans(store, asked, buckets)
+    return new AsyncPolicyLimiter(asked.policies, buckets, { ...asked, bans })
   }
   if (typeof (store as Store | null)?.open !== 'function')
     throw badOption('store', store, 'give a store such as memoryStore()')
   const clock = clockOf(now)
   const buckets = (store as Store).open(asked)
   checkRelease(store, buckets, asked.policies)
-  return new PolicyLimiter({ ...asked, buckets, now: clock })
+  const bans = openBans(store as Store, asked, buckets)
+  return new PolicyLimiter({ ...asked, buckets, bans, now: clock })
 }
 
 /** Refuses to count in flight what a store of the user's could never take back. */

@@ -2,6 +2,10 @@ import { acquired, mustRelease, type Ran, ranWith, type WaitOptions } from './ac
 import type { WorkResult } from './adaptive/adaptive-limit.js'
 import { Admission } from './admission.js'
 import type { Receipt } from './async-store.js'
+import type { Bans } from './bans/bans.js'
+import { type BansOptions, type BansPage, bansOf, cannotList, readPage } from './bans/listing.js'
+import { checkUnits, penalise } from './bans/penalty.js'
+import { whenever } from './charged-ago.js'
 import type { Clock } from './clock.js'
 import { type Decision, decisionOf } from './decision.js'
 import { type Duration, durationMs } from './duration.js'
@@ -54,6 +58,24 @@ export interface Limiter {
    * @throws HeadgateError `HEADGATE_STORE_FULL` if as many keys are blocked as the store may hold
    */
   block(key: Key, duration: Duration): void
+  /**
+   * Charges units that nobody asked for, for what a client did wrong. What finds nothing left makes the key wait longer: for
+   * as long as it takes to come back, up to ten windows or a day, whichever is shorter. A blocked key is charged nothing: all
+   * of it lengthens the block.
+   * @returns what `peek` says afterwards
+   * @throws HeadgateError `HEADGATE_BAD_COST`, `HEADGATE_STORE_FULL`, or `HEADGATE_MISUSE` where only `concurrency` limits
+   */
+  penalty(key: Key, units: number): Decision
+  /**
+   * Gives units back whenever they were charged, never more than the key owes. A block stays.
+   * @returns what `peek` says afterwards
+   */
+  reward(key: Key, units: number): Decision
+  /**
+   * Lists keys that are banned, or blocked by hand or by `block`, a page at a time in the order of the keys. Looks at all of
+   * them for each page: use it in dashboards, not per request.
+   */
+  bans(options?: BansOptions): BansPage
   /** How many keys owe something now. Walks the whole table: use it in tests and dashboards, not per request. */
   size(): number
   /** Denies all that wait for permits, and lets nobody wait any more. */
@@ -83,6 +105,8 @@ export interface LimiterParts {
   readonly countDenied: boolean
   /** 0: denied keys are not blocked. */
   readonly blockMs: number
+  /** null where nobody is banned. */
+  readonly bans: Bans | null
 }
 
 /** The limiter itself, with what the HTTP gate needs beyond the public face. */
@@ -92,13 +116,15 @@ export class PolicyLimiter implements Limiter {
   readonly #buckets: Buckets
   readonly #take: Action
   readonly #variants: PolicyVariants
+  readonly #bans: Bans | null
   /** null where nothing is counted in flight. */
   readonly admission: Admission | null
 
-  constructor({ policies, buckets, now, countDenied, blockMs }: LimiterParts) {
+  constructor({ policies, buckets, now, countDenied, blockMs, bans }: LimiterParts) {
     this.policies = policies
     this.now = now
     this.#buckets = buckets
+    this.#bans = bans
     this.#take = { kind: 'take', countDenied, blockMs }
     this.#variants = new PolicyVariants(policies)
     this.admission = policies.some(countsInFlight) ? this.#admission() : null
@@ -145,19 +171,35 @@ export class PolicyLimiter implements Limiter {
   }
 
   reset(key: Key): void {
-    this.#buckets.reset(keyText(key))
+    const text = keyText(key)
+    this.#buckets.reset(text)
+    this.#bans?.reset(text)
   }
 
   clear(): void {
     this.#buckets.clear()
+    this.#bans?.clear()
   }
 
   block(key: Key, duration: Duration): void {
-    if (!this.#buckets.block(keyText(key), blockDuration(duration), this.now()))
-      throw new HeadgateError(
-        'HEADGATE_STORE_FULL',
-        'As many keys are blocked as the store keeps: raise its `maxKeys`.'
-      )
+    const text = keyText(key)
+    this.#block(text, blockDuration(duration), false)
+    this.#bans?.end(text, this.now())
+  }
+
+  penalty(key: Key, units: number): Decision {
+    return decisionOf(this.penalise(key, units, this.policies), false)
+  }
+
+  reward(key: Key, units: number): Decision {
+    this.reimburse(key, units, this.policies)
+    return this.peek(key)
+  }
+
+  bans(options: BansOptions = {}): BansPage {
+    const page = readPage(options)
+    if (this.#buckets.blocks === undefined) throw cannotList()
+    return bansOf(this.#buckets.blocks(page, this.now()))
   }
 
   size(): number {
@@ -166,9 +208,9 @@ export class PolicyLimiter implements Limiter {
 
   /** Decides under `policies` that may be variants of the limiter's own. To be read before the next decision. */
   take(key: Key, cost: number, policies: readonly Policy[]): Verdict {
-    return checkCost(cost) === 0
-      ? freeOf(this.#decide(peek, key, 1, policies))
-      : this.#decide(this.#take, key, cost, policies)
+    if (checkCost(cost) === 0) return freeOf(this.#decide(peek, key, 1, policies))
+    const verdict = this.#decide(this.#take, key, cost, policies)
+    return this.#bans === null || verdict.isAllowed ? verdict : this.#bans.judge(keyText(key), verdict)
   }
 
   /** Looks at whether `cost` would be admitted, under such policies. To be read before the next decision. */
@@ -201,9 +243,31 @@ export class PolicyLimiter implements Limiter {
     if (checkCost(cost) > 0) this.#buckets.refund(text, cost, now, policies, at ?? now)
   }
 
+  /** See `penalty`, under such policies. To be read before the next decision. */
+  penalise(key: Key, units: number, policies: readonly Policy[]): Verdict {
+    const text = keyText(key)
+    const look = () => this.look(text, policies)
+    const charge = () => this.charge(text, units, policies)
+    return penalise({ look, charge, block: (ms) => this.#block(text, ms, true) }, units, policies)
+  }
+
+  /** See `reward`, under such policies. */
+  reimburse(key: Key, units: number, policies: readonly Policy[]): void {
+    checkUnits('reward', units, policies)
+    if (units > 0) this.#buckets.refund(keyText(key), units, this.now(), policies, whenever)
+  }
+
   /** The policies with limits and bursts computed for a request; the i-th stays as it is where both are undefined. */
   withLimits(limits: readonly unknown[], bursts?: readonly unknown[]): readonly Policy[] {
     return this.#variants.withLimits(limits, bursts)
+  }
+
+  #block(text: string, blockMs: number, isLeast: boolean): void {
+    if (!this.#buckets.block(text, blockMs, this.now(), isLeast))
+      throw new HeadgateError(
+        'HEADGATE_STORE_FULL',
+        'As many keys are blocked as the store keeps: raise its `maxKeys`.'
+      )
   }
 
   #admission(): Admission {

@@ -1,7 +1,7 @@
 import { AdaptiveLimit, type WorkResult } from './adaptive/adaptive-limit.js'
 import type { PermitCounts } from './permit-counts.js'
 import { type Policy, unlimited } from './policy.js'
-import type { Buckets } from './store.js'
+import type { BlockPage, BlocksFound, Buckets } from './store.js'
 import { PolicyVariants } from './variants.js'
 import { type Action, charge, Out, OwnVerdict, outSize, peek, type Verdict } from './verdict.js'
 
@@ -140,8 +140,12 @@ export class PermitBuckets implements Buckets {
     this.#windows?.clear()
   }
 
-  block(key: string, blockMs: number, now: number): boolean {
-    return (this.#windows ?? this.#open()).block(key, blockMs, now)
+  block(key: string, blockMs: number, now: number, isLeast?: boolean): boolean {
+    return (this.#windows ?? this.#open()).block(key, blockMs, now, isLeast)
+  }
+
+  blocks(page: BlockPage, now: number): BlocksFound {
+    return this.#windows?.blocks?.(page, now) ?? { blocks: [], next: null }
   }
 
   size(now: number): number {

@@ -225,6 +225,11 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 's
   return Object.freeze(own)
 }
 
+/** A policy of headgate's own making, whose strategy its tests hold to the contract. */
+export function countingPolicy(rule: Pick<Policy, 'name' | 'strategy' | 'limit' | 'windowMs'>): Policy {
+  return complete({ ...rule, ...inWindow, delay: null, isEndless: false })
+}
+
 function quotaWindowOf(
   { limit, windowMs, unit }: Pick<Policy, 'limit' | 'windowMs' | 'unit'>,
   capacity: number

@@ -27,6 +27,7 @@ const members = [
   'take',
   'cover',
   'refund',
+  'reward',
   'lua'
 ]
 
@@ -66,7 +67,7 @@ function checkStrategy(option: string, value: unknown): asserts value is Strateg
   for (const part of ['slots', 'check', 'charge'])
     if (typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'a strategy needs this function')
-  for (const part of ['capacity', 'validate', 'aligned', 'take', 'cover', 'refund'])
+  for (const part of ['capacity', 'validate', 'aligned', 'take', 'cover', 'refund', 'reward'])
     if (strategy[part] !== undefined && typeof strategy[part] !== 'function')
       throw badOption(`${option}.${part}`, strategy[part], 'make it a function, or leave it out')
   checkAccepts(`${option}.accepts`, strategy.accepts)

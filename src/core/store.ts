@@ -24,6 +24,27 @@ export interface BucketsOptions {
   readonly owner?: Owner
 }
 
+/** A part of a list of blocked keys. */
+export interface BlockPage {
+  /** The `next` of the page before; null for the first. */
+  readonly after: string | null
+  /** How many are wanted. */
+  readonly limit: number
+}
+
+/** A key that is blocked, as the store keeps it: a long one may be a hash. */
+export interface Blocked {
+  readonly key: string
+  /** For how long, ms; `Infinity` until it is reset. */
+  readonly remainingMs: number
+}
+
+/** Keys that were found; `next` is null at the end. */
+export interface BlocksFound {
+  readonly blocks: readonly Blocked[]
+  readonly next: string | null
+}
+
 /** Where buckets live. Each limiter opens its own in it. */
 export interface Store {
   /** @throws HeadgateError `HEADGATE_POLICY_CLASH` where a name of this store already has another rule */
@@ -48,8 +69,11 @@ export interface Buckets {
   /**
    * Denies a key until `now + blockMs`, whatever its policies say; `Infinity` until it is reset. What it owes goes on
    * being paid back. Returns false, and blocks nothing, if as many keys are blocked as the store may hold.
+   * @param isLeast true if a longer block that the key has is to stay
    */
-  block(key: string, blockMs: number, now: number): boolean
+  block(key: string, blockMs: number, now: number, isLeast?: boolean): boolean
+  /** Lists keys that are blocked at `now`. Left out where that is not known. */
+  blocks?(page: BlockPage, now: number): BlocksFound
   /**
    * Gives back permits that a decision took: `permit` is what its verdict knows them by. Left out where policies count
    * nothing in flight.

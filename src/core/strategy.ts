@@ -79,8 +79,18 @@ export interface Strategy {
   /** Gives back up to `cost` units charged at `chargedAt`, never more than the key owes. If left out, refunds do nothing. */
   refund?(state: Float64Array, at: number, rule: Rule, now: number, cost: number, chargedAt: number): void
   /**
-   * The same strategy in Lua, so that Redis can decide in one step: a chunk that returns `{ check, charge, refund }`, called
-   * as here but for `out`: `check` returns allowed, remaining, wait and reset, `charge` returns remaining, reset and
+   * Gives back up to `cost` units whenever they were charged, never more than the key owes. If left out, `refund` is asked
+   * to do it as of `now`: for strategies where that gives back what was charged lately alone.
+   */
+  reward?(state: Float64Array, at: number, rule: Rule, now: number, cost: number): void
+  /**
+   * True for buckets that must never be of several keys: where a store has no room for one, nothing is kept of it.
+   * @internal
+   */
+  readonly sharesNothing?: boolean
+  /**
+   * The same strategy in Lua, so that Redis can decide in one step: a chunk that returns `{ check, charge, refund }`, and `reward` where
+   * it has that, called as here but for `out`: `check` returns allowed, remaining, wait and reset, `charge` returns remaining, reset and
    * delay. `at` is the index of the first slot. Without it a Redis store decides here, by compare-and-swap.
    */
   readonly lua?: string

@@ -73,10 +73,13 @@ export class Tier {
     out[Out.resetMs] = this.#scratch[Out.resetMs]! + steady.lag
   }
 
-  /** Gives back units that were charged `agoMs` ago. */
+  /** Gives back units that were charged `agoMs` ago; `-Infinity` for units whenever they were charged. */
   refund(state: Float64Array, base: number, cost: number, agoMs: number): void {
     const { policy, steady } = this
-    policy.strategy.refund?.(state, base + this.offset, policy, steady.now, cost, steady.now - agoMs)
+    const { strategy } = policy
+    if (agoMs >= 0) strategy.refund?.(state, base + this.offset, policy, steady.now, cost, steady.now - agoMs)
+    else if (strategy.reward) strategy.reward(state, base + this.offset, policy, steady.now, cost)
+    else strategy.refund?.(state, base + this.offset, policy, steady.now, cost, steady.now)
   }
 
   /** How long after steady time `now` the bucket at `base` owes something, under the policy with the lowest limit. */

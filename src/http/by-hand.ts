@@ -1,5 +1,6 @@
 import { mustRelease } from '../core/acquiring.js'
 import { AsyncPolicyLimiter } from '../core/async-limiter.js'
+import type { BansOptions, BansPage } from '../core/bans/listing.js'
 import { type Decision, decisionOf } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { HeadgateError } from '../core/errors.js'
@@ -9,13 +10,14 @@ import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
 import { Together } from '../core/together.js'
 import { Out, outSize, type Verdict } from '../core/verdict.js'
+import { bansOfAll } from './bans-of-all.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
 import type { AnyRequest, AsyncKeyedLimiter, KeyedLimiter } from './keyed-limiter.js'
 import type { Who } from './known.js'
 import type { Priced } from './pricing.js'
 import { gather, isPromiseLike } from './promise.js'
-import type { RuleSource } from './rules.js'
+import type { RuleSource, Rules } from './rules.js'
 
 /** Rules, and who is charged by them. */
 export interface HandPart<Req> {
@@ -126,6 +128,24 @@ class HandLimiter {
     return this.#run(() => then(gather(told.map((part) => () => block(part))), nothing))
   }
 
+  penalty(who: AnyRequest | Who, units: number): Late<Decision> {
+    return this.#byFirst(who, (key, { limiter, policies }) =>
+      then(limiter.penalise(key, units, policies), (verdict) => decisionOf(verdict, false))
+    )
+  }
+
+  reward(who: AnyRequest | Who, units: number): Late<Decision> {
+    return this.#byFirst(who, (key, { limiter, policies }) =>
+      then<void, Decision>(limiter.reimburse(key, units, policies), () =>
+        then(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
+      )
+    )
+  }
+
+  bans(options?: BansOptions): Late<BansPage> {
+    return this.#run(() => bansOfAll(this.#parts.rules.limiters, options))
+  }
+
   clear(): Late<void> {
     const all = this.#all
     return this.#run(() => {
@@ -150,6 +170,18 @@ class HandLimiter {
     return [this.#parts, ...this.#parts.watched]
   }
 
+  /** Does something by the rules of one key: of several that this tells, the first. */
+  #byFirst<T>(who: AnyRequest | Who, act: (key: string, by: Rules) => Late<T>): Late<T> {
+    return this.#run(() => {
+      const [{ rules, keyOf, keyOfRequest }] = this.#told(who) as [HandPart<AnyRequest>]
+      return then(isRequest(who) ? keyOfRequest(who) : keyOf(who), (key) =>
+        isRequest(who) && rules.fixed === null
+          ? then(rules.forRequest(who), (made) => act(key, made))
+          : act(key, lastRules(rules, key))
+      )
+    })
+  }
+
   /** Does something by the rules that a key is decided by. */
   #byRules<T>(who: AnyRequest | Who, cost: number, act: (key: string, by: Deciding) => Late<T>): Late<T> {
     const { rules, parts, price } = this.#parts
@@ -161,9 +193,7 @@ class HandLimiter {
       return then(this.keyOf(who), (key) => {
         if (isRequest(who) && rules.fixed === null)
           return then(price(who, key, cost), (made) => act(key, made))
-        const known = rules.lastFor(key)
-        if (known !== undefined) return act(key, known)
-        throw misuse(`this process has decided nothing about '${key}' yet`)
+        return act(key, lastRules(rules, key))
       })
     })
   }
@@ -237,6 +267,13 @@ function blockIn(
     throw misuse('the windows that other processes count by are not known here')
   laterBlocks?.add(key, duration, sample)
   return then(gather<void>(limiters.map((limiter) => () => limiter.block(key, duration))), nothing)
+}
+
+/** @throws HeadgateError `HEADGATE_MISUSE` where nothing was decided yet */
+function lastRules(rules: RuleSource<AnyRequest>, key: string): Rules {
+  const known = rules.lastFor(key)
+  if (known !== undefined) return known
+  throw misuse(`this process has decided nothing about '${key}' yet`)
 }
 
 function canTell(keyOf: (who: Who) => string, who: Who): boolean {

@@ -1,4 +1,5 @@
 import type { AsyncStore } from '../core/async-store.js'
+import type { BansOptions, BansPage } from '../core/bans/listing.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import type { Permit } from '../core/permit.js'
@@ -47,6 +48,20 @@ export interface KeyedLimiter {
   /** Denies a key for `duration`, ms or text; `Infinity` until `reset`. */
   block(who: AnyRequest, duration: Duration): void | Promise<void>
   block(who: Who, duration: Duration): void
+  /**
+   * Charges units that nobody asked for. What finds nothing left makes the key wait longer, for as long as it takes to come
+   * back: up to ten windows or a day, whichever is shorter. The answer is what `peek` says afterwards.
+   */
+  penalty(who: AnyRequest, units: number): Decision | Promise<Decision>
+  penalty(who: Who, units: number): Decision
+  /** Gives units back whenever they were charged, never more than the key owes. A block stays. */
+  reward(who: AnyRequest, units: number): Decision | Promise<Decision>
+  reward(who: Who, units: number): Decision
+  /**
+   * Lists keys that are banned or blocked, a page at a time, as `reset` and `block` take them. Where windows are functions a
+   * key is listed for each window in which it is.
+   */
+  bans(options?: BansOptions): BansPage
   /** Forgets all keys, and lifts all blocks; of other limiters that count with this one, too. */
   clear(): void
   /** How many keys owe something now. Walks the whole table: use it in tests and dashboards, not per request. */
@@ -69,6 +84,10 @@ export interface AsyncKeyedLimiter {
   refund(who: AnyRequest | Who, cost?: number, chargedAt?: number): Promise<boolean>
   reset(who: AnyRequest | Who): Promise<boolean>
   block(who: AnyRequest | Who, duration: Duration): Promise<void>
+  penalty(who: AnyRequest | Who, units: number): Promise<Decision>
+  reward(who: AnyRequest | Who, units: number): Promise<Decision>
+  /** Rejects with `HEADGATE_MISUSE` for a store that cannot. */
+  bans(options?: BansOptions): Promise<BansPage>
   /** Rejects with `HEADGATE_MISUSE` for a store that cannot. */
   clear(): Promise<void>
   close(): void

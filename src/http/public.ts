@@ -5,6 +5,8 @@
 export type { WorkResult } from '../core/adaptive/adaptive-limit.js'
 export type { AdaptiveName, AdaptiveOptions } from '../core/adaptive/read-adaptive.js'
 export type { AsyncStore } from '../core/async-store.js'
+export type { BanOptions } from '../core/bans/ban-terms.js'
+export type { Ban, BansOptions, BansPage } from '../core/bans/listing.js'
 export type { Clock } from '../core/clock.js'
 export type { Decision } from '../core/decision.js'
 export type { Delay, DelayOptions } from '../core/delay.js'

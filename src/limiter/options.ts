@@ -59,10 +59,10 @@ export function buildLimiter(
 const saidIdle = new Set<string>()
 
 /** What is about windows alone. */
-const aboutWindows = ['countDenied', 'block', 'countOnly'] as const
+const aboutWindows = ['countDenied', 'block', 'ban', 'countOnly'] as const
 
 /** The settings that may find nothing to do. */
-export interface IdleSettings extends Pick<LimiterSettings, 'countDenied' | 'block'> {
+export interface IdleSettings extends Pick<LimiterSettings, 'countDenied' | 'block' | 'ban'> {
   readonly countOnly?: unknown
 }
 
@@ -134,7 +134,11 @@ export function limiterOpener(
 /** Reads the settings of limiters with these policies, or with the same policies and other windows. */
 function readSettings(options: LimiterSettings, policies: readonly Policy[], areLimitsKnown: boolean) {
   const common = readOptions(commonOptions, options)
-  if (options.now === undefined) warnOfShort('block', options.block)
+  if (options.now === undefined) {
+    warnOfShort('block', options.block)
+    for (const name of ['within', 'for', 'max', 'forget'] as const)
+      warnOfShort(`ban.${name}`, options.ban?.[name])
+  }
   const { countDenied } = common
   const terms: RemoteTerms = {
     ...{ isRemote: isAsync(options.store), policies, areLimitsKnown, countDenied }

@@ -1,4 +1,6 @@
+import { Least, pageOf } from '../core/bans/block-list.js'
 import { SteadyTime } from '../core/clock.js'
+import type { BlockPage, BlocksFound } from '../core/store.js'
 import { keptKey } from './kept-key.js'
 
 /** Blocks that a full list looks at for one that has ended, each time that it is asked to take another. */
@@ -29,6 +31,15 @@ export class Blocks {
     if (until > time) return until - time
     this.#until.delete(key)
     return 0
+  }
+
+  /** Those in force, in the order of their keys. Looks at all of them. */
+  list({ after, limit }: BlockPage, now: number): BlocksFound {
+    const time = this.#time.read(now)
+    const least = new Least(limit + 1)
+    for (const [key, until] of this.#until)
+      if (until > time && (after === null || key > after)) least.add(key)
+    return pageOf(least.sorted(), limit, (key) => this.#until.get(key)! - time)
   }
 
   delete(key: string): void {

@@ -1,7 +1,8 @@
 import { Bucket, type Keeper } from '../core/bucket.js'
+import { chargedAgo } from '../core/charged-ago.js'
 import { badOption } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
-import type { Buckets } from '../core/store.js'
+import type { BlockPage, BlocksFound, Buckets } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
 import { Blocks } from './blocks.js'
 import { warnOfFewKeys } from './few-keys.js'
@@ -26,6 +27,8 @@ export class MemoryBuckets implements Buckets, Keeper {
   readonly #bucket: Bucket
   readonly #keys: KeyTable
   readonly #growing: Growing | null
+  /** True where keys without room may be judged together. */
+  readonly #isShareable: boolean
   /** The numbers of a key that is not in the table: zeros, or what the overflow holds of it. */
   #fresh: Float64Array
   #overflow: Overflow | null = null
@@ -38,6 +41,7 @@ export class MemoryBuckets implements Buckets, Keeper {
   /** @param maxBytes what it may take, beside the overflow: by default 256 MiB, or as much as `maxKeys` takes if given */
   constructor(policies: readonly Policy[], maxKeys: number | undefined, maxBytes?: number) {
     this.#bucket = new Bucket(policies)
+    this.#isShareable = policies.every(({ strategy }) => strategy.sharesNothing !== true)
     try {
       this.#keys = new KeyTable(this.#bucket, maxKeys, maxBytes)
       this.#growing = this.#keys.growing
@@ -72,7 +76,7 @@ export class MemoryBuckets implements Buckets, Keeper {
     if (base < 0) return
     if (this.#growing === null) this.#bucket.open(this.#keys.cells, base)
     else this.#growing.open(this.#keys.cells, base)
-    this.#bucket.refund(cost, Math.max(0, now - chargedAt))
+    this.#bucket.refund(cost, chargedAgo(now, chargedAt))
     this.#keys.lightened()
   }
 
@@ -94,9 +98,14 @@ export class MemoryBuckets implements Buckets, Keeper {
     this.#clearedAt = this.#bucket.verdict.at
   }
 
-  block(key: string, blockMs: number, now: number): boolean {
+  block(key: string, blockMs: number, now: number, isLeast = false): boolean {
     this.#blocks ??= new Blocks()
-    return this.#blocks.add(key, blockMs, now, this.#keys.maxKeys)
+    const leftMs = isLeast ? this.#blocks.left(key, now) : 0
+    return this.#blocks.add(key, Math.max(blockMs, leftMs), now, this.#keys.maxKeys)
+  }
+
+  blocks(page: BlockPage, now: number): BlocksFound {
+    return this.#blocks?.list(page, now) ?? { blocks: [], next: null }
   }
 
   size(now: number): number {
@@ -132,7 +141,8 @@ export class MemoryBuckets implements Buckets, Keeper {
     if (this.#overflow !== null) this.#openOverflow(this.#overflow, cost)
     this.#isFull = false
     bucket.decide(action, cost, blockedMs, this)
-    if (this.#isFull) this.#chargeOverflow(cost)
+    if (this.#isFull && this.#isShareable) this.#chargeOverflow(cost)
+    else if (this.#isFull) this.#fresh.fill(0)
   }
 
   /** Opens what the overflow holds of the key at hand; once it has drained, it goes. */

@@ -8,6 +8,15 @@ const hashed = /^#[\w-]{43}$/
 
 /** A key as it is kept where its text is: bounded, whatever the user chose. Longer ones are a SHA-256 of their UTF-16. */
 export function keptKey(key: string): string {
-  if (key.length <= longestKey && (key.charCodeAt(0) !== 35 || !hashed.test(key))) return key
+  return key.length <= longestKey && !looksHashed(key) ? key : hashOf(key)
+}
+
+/** The hash of a key. */
+export function hashOf(key: string): string {
   return `#${createHash('sha256').update(Buffer.from(key, 'utf16le')).digest('base64url')}`
+}
+
+/** True for a key that could be the hash of another. */
+export function looksHashed(key: string): boolean {
+  return key.charCodeAt(0) === 35 && hashed.test(key)
 }

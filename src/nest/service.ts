@@ -1,4 +1,5 @@
 import { Inject, Injectable, UseGuards } from '@nestjs/common'
+import type { BansOptions, BansPage } from '../core/bans/listing.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { heard } from '../core/promise.js'
@@ -65,6 +66,21 @@ export class RateLimitService {
       (limiter) => limiter.block(who as Who, duration),
       () => undefined
     )
+  }
+
+  /** Charges units that nobody asked for; see `penalty` of a limiter. The answer is what `peek` says afterwards. */
+  penalty(limit: LimitTarget, who: AnyRequest | Who, units: number): Decision | Promise<Decision> {
+    return this.#targets.one(limit).penalty(who as Who, units)
+  }
+
+  /** Gives units back whenever they were charged, never more than the key owes. */
+  reward(limit: LimitTarget, who: AnyRequest | Who, units: number): Decision | Promise<Decision> {
+    return this.#targets.one(limit).reward(who as Who, units)
+  }
+
+  /** Lists keys of a limit that are banned or blocked, a page at a time. */
+  bans(limit: LimitTarget, options?: BansOptions): BansPage | Promise<BansPage> {
+    return this.#targets.one(limit).bans(options)
   }
 
   /** Forgets all keys of a limit, or of all limits, and lifts all blocks. */

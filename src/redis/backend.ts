@@ -1,3 +1,4 @@
+import type { BlocksFound } from '../core/store.js'
 import type { Backend, Call, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
 import type { Holding } from '../remote/permits/holdings.js'
 import { PermitTier } from '../remote/permits/permit-tier.js'
@@ -6,6 +7,7 @@ import { connectionOf, type RedisClient } from './clients/client.js'
 import { JointRunner, jointRules } from './joint-runner.js'
 import { tagOf } from './keys.js'
 import { Link } from './link.js'
+import { findBlocks } from './listing.js'
 import { RedisOperating } from './operating.js'
 import { PermitOperating } from './permits/permit-rules.js'
 import { PermitRunner } from './permits/permit-runner.js'
@@ -32,6 +34,7 @@ export class RedisBackend implements Backend {
   readonly #link: Link
   readonly #prefix: string
   readonly #time: TimeSource
+  readonly #clock: (() => number) | null
   readonly #runners = new Map<Script, ScriptRunner>()
   readonly #jointRunners = new Map<Script, JointRunner>()
   readonly #permitRunners = new Map<Script, PermitRunner>()
@@ -40,6 +43,7 @@ export class RedisBackend implements Backend {
     const connection = connectionOf(client, isCluster)
     this.#link = new Link(connection, clock)
     this.#prefix = prefix
+    this.#clock = clock
     this.#time = clock === null ? 'server' : 'given'
     if (connection.isCluster)
       this.nodes = () => Array.from({ length: slotCount }, (_, slot) => this.nodeOf(slot))
@@ -69,6 +73,11 @@ export class RedisBackend implements Backend {
 
   clear(name: string | null): AsyncIterable<unknown> {
     return clearKeys(this.#link.connection, this.#prefix, name)
+  }
+
+  blocks(limiter: LimiterTerms, after: string | null): AsyncIterable<BlocksFound> {
+    const { connection } = this.#link
+    return findBlocks({ connection, prefix: this.#prefix, clock: this.#clock }, limiter, after)
   }
 
   renew(holdings: readonly Holding[], leaseMs: number, call: Call): Promise<readonly boolean[]> {

@@ -24,7 +24,7 @@ export async function* clearKeys(
     )
   const begin = `${connection.keyPrefix}${prefix}{`
   for (const server of servers)
-    for await (const keys of scan(connection, server, `${escaped(begin)}*`)) {
+    for await (const keys of scanAll(connection, server, `${escaped(begin)}*`)) {
       yield
       const own = keys
         .filter((key) => isOf(key, begin, name))
@@ -34,20 +34,31 @@ export async function* clearKeys(
     }
 }
 
-async function* scan(
+async function* scanAll(
   connection: Connection,
   server: SendToServer,
   pattern: string
 ): AsyncGenerator<readonly string[]> {
   let cursor = '0'
   do {
-    // A client without a connection would send it later, and forget what is counted by then.
-    if (!connection.isReady()) throw absence()
-    const reply = await server(['SCAN', cursor, 'MATCH', pattern, 'COUNT', String(keysAtOnce)])
-    const [next, keys] = reply as [unknown, unknown[]]
-    cursor = String(next)
-    yield keys.map(String)
+    const { keys, next } = await scan(connection, server, pattern, cursor)
+    cursor = next
+    yield keys
   } while (cursor !== '0')
+}
+
+/** One step of a walk over the keys of a server: some of them, and the cursor of the next step, `'0'` after the last. */
+export async function scan(
+  connection: Connection,
+  server: SendToServer,
+  pattern: string,
+  cursor: string
+): Promise<{ readonly keys: readonly string[]; readonly next: string }> {
+  // A client without a connection would send it later, and forget what is counted by then.
+  if (!connection.isReady()) throw absence()
+  const reply = await server(['SCAN', cursor, 'MATCH', pattern, 'COUNT', String(keysAtOnce)])
+  const [next, keys] = reply as [unknown, unknown[]]
+  return { keys: keys.map(String), next: String(next) }
 }
 
 async function unlink(connection: Connection, keys: readonly string[]): Promise<void> {
@@ -61,7 +72,8 @@ async function unlink(connection: Connection, keys: readonly string[]): Promise<
   await Promise.all([...groups.values()].map((group) => connection.send(['UNLINK', ...group], group[0]!)))
 }
 
-function tagIn(key: string): string {
+/** The hash tag of a key. */
+export function tagIn(key: string): string {
   return key.slice(key.indexOf('{') + 1, key.indexOf('}'))
 }
 
@@ -80,6 +92,6 @@ function isOf(key: string, begin: string, name: string | null): boolean {
 }
 
 /** A text as a glob that matches nothing else. */
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text.replace(/[*?[\]\\^]/g, '\\$&')
 }

@@ -130,7 +130,11 @@ export function wordsOf(operation: Operation): string[] {
     case 'lease':
       return [kind, String(operation.cost), String(operation.wanted)]
     case 'refund':
-      return [kind, String(operation.cost), String(operation.chargedAt ?? '')]
+      return [
+        kind,
+        String(operation.cost),
+        operation.chargedAt === undefined ? '' : argument(operation.chargedAt)
+      ]
     case 'return':
       return [kind, String(operation.cost), String(operation.chargedAt)]
     case 'reset':

@@ -1,5 +1,6 @@
 import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
+import type { BlocksFound } from '../core/store.js'
 import type { Verdict } from '../core/verdict.js'
 import type { Operation } from './operation.js'
 import type { Holding } from './permits/holdings.js'
@@ -38,6 +39,11 @@ export interface Backend {
    * It does so in steps, each of which has the deadline: whoever iterates asks for the next. Left out if it cannot.
    */
   clear?(name: string | null): AsyncIterable<unknown>
+  /**
+   * Finds the keys of a limiter that are blocked, from a place in the list on, null for its beginning: in steps, each of
+   * which has the deadline, and says where the next one begins, null after the last. Left out if it cannot.
+   */
+  blocks?(limiter: LimiterTerms, after: string | null): AsyncIterable<BlocksFound>
   /**
    * Renews the leases of permits on keys of one shard, and takes back what was released: a store calls it three times a
    * lease while any of its permits are out. Without it a backend that runs operations itself can count nothing in flight.

@@ -1,6 +1,7 @@
 import type { AsyncBuckets, JointTake, Receipt } from '../core/async-store.js'
 import type { HeadgateError } from '../core/errors.js'
 import type { Policy } from '../core/policy.js'
+import type { BlockPage, BlocksFound } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
 import { keptKey } from '../memory/kept-key.js'
 import { Changes, type ChangesParts, isOfStore } from './changes.js'
@@ -20,6 +21,8 @@ export interface RemoteBucketsParts extends ChangesParts {
   readonly permits: LimiterPermits | null
   /** Has the store forget all keys of these buckets. */
   readonly clear: () => Promise<void>
+  /** Has the store list the keys of these buckets that are blocked. */
+  readonly list: (page: BlockPage) => Promise<BlocksFound>
 }
 
 /**
@@ -116,10 +119,14 @@ export class RemoteBuckets implements AsyncBuckets {
     denyCache?.clear()
   }
 
-  block(text: string, blockMs: number): Promise<void> {
+  block(text: string, blockMs: number, isLeast = false): Promise<void> {
     const key = keptKey(text)
     this.#leases?.end(key)
-    return this.#changes.block(key, blockMs)
+    return this.#changes.block(key, blockMs, isLeast)
+  }
+
+  blocks(page: BlockPage): Promise<BlocksFound> {
+    return this.#parts.list(page)
   }
 
   /** Returns what is leased; from then on nothing is. */

@@ -61,10 +61,10 @@ export class Changes {
   }
 
   /** Holds here at once, and in the store as soon as it hears of it. */
-  async block(key: string, blockMs: number): Promise<void> {
+  async block(key: string, blockMs: number, isLeast: boolean): Promise<void> {
     const { blocks } = this.#parts
-    const block = blocks.add(key, blockMs, true)
-    await this.#changeDenied(key, { kind: 'block', blockMs, isLeast: false })
+    const block = blocks.add(key, isLeast ? Math.max(blockMs, blocks.left(key)) : blockMs, true)
+    await this.#changeDenied(key, { kind: 'block', blockMs, isLeast })
     blocks.told(key, block)
   }
 

@@ -23,7 +23,7 @@ export async function clearIn(backend: Backend, name: string | null, deadline: D
 }
 
 /** The next step; what has waited too long is asked for no more. */
-function inTime(steps: AsyncIterator<unknown>, deadline: Deadline): Promise<IteratorResult<unknown>> {
+export function inTime<T>(steps: AsyncIterator<T>, deadline: Deadline): Promise<IteratorResult<T>> {
   return new Promise((resolve, reject) => {
     const giveUp = () => {
       steps.return?.().then(undefined, () => {})

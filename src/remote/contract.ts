@@ -18,7 +18,7 @@ export function checkBackend(backend: Backend): void {
   for (const method of ['shardOf', 'nodeOf', 'open'] as const)
     if (typeof backend[method] !== 'function')
       throw badOption(`backend.${method}`, backend[method], 'give a function')
-  for (const method of ['nodes', 'isOutage', 'clear', 'close', 'renew'] as const)
+  for (const method of ['nodes', 'isOutage', 'clear', 'blocks', 'close', 'renew'] as const)
     if (backend[method] !== undefined && typeof backend[method] !== 'function')
       throw badOption(`backend.${method}`, backend[method], 'give a function, or leave it out')
 }

@@ -1,4 +1,5 @@
 import { Bucket } from '../core/bucket.js'
+import { chargedAgo } from '../core/charged-ago.js'
 import { SteadyTime } from '../core/clock.js'
 import type { Policy } from '../core/policy.js'
 import { type Action, type ActionKind, charge, peek, type Verdict } from '../core/verdict.js'
@@ -215,7 +216,7 @@ export class KeyState {
       case 'return':
       case 'refund': {
         const { cost, chargedAt = this.#now } = operation
-        this.#bucket.refund(cost, Math.max(0, this.#now - chargedAt))
+        this.#bucket.refund(cost, chargedAgo(this.#now, chargedAt))
         break
       }
       case 'release':

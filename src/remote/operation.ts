@@ -40,7 +40,7 @@ export type Decided =
 /** Something that changes a key and has no answer. */
 export type Changed =
   | {
-      /** Give back units that were charged at `chargedAt` on the backend's clock; undefined: now. */
+      /** Give back units that were charged at `chargedAt` on the backend's clock; undefined: now, `Infinity`: whenever. */
       readonly kind: 'refund'
       readonly cost: number
       readonly chargedAt: number | undefined

@@ -12,6 +12,7 @@ import { DenyCache } from './deny-cache.js'
 import type { Executor } from './executor.js'
 import { Leases } from './leases.js'
 import type { ReadRemoteLimiterSettings } from './limiter-options.js'
+import { blocksIn } from './listing.js'
 import { Nodes } from './nodes.js'
 import { OperationExecutor } from './operation-executor.js'
 import {
@@ -147,7 +148,8 @@ class BackendStore implements RemoteStore {
   }
 
   #open(name: string, options: AsyncBucketsOptions): RemoteBuckets {
-    const { policies } = options
+    const { policies, countDenied, blockMs } = options
+    const terms = { name, policies, countDenied, blockMs }
     const {
       onStoreError = this.#settings.onStoreError,
       share,
@@ -174,6 +176,7 @@ class BackendStore implements RemoteStore {
       recovery: new Recovery({ policies, locate, executor: quiet, localCounting, blocks, lateRefunds }),
       denyCache: this.#denyCacheFor(options),
       clear: () => this.#clear(name),
+      list: (page) => blocksIn(this.#backend, terms, page, this.#deadline),
       leases: lease === undefined ? null : new Leases(lease, (key, units) => buckets.giveBack(key, units))
     })
     this.#opened.push(buckets)

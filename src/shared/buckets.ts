@@ -1,8 +1,9 @@
 import { Bucket, type Keeper } from '../core/bucket.js'
+import { chargedAgo } from '../core/charged-ago.js'
 import { HeadgateError } from '../core/errors.js'
 import { isSpent } from '../core/owing.js'
 import type { Policy } from '../core/policy.js'
-import type { Buckets } from '../core/store.js'
+import type { BlockPage, BlocksFound, Buckets } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
 import type { Fingerprint } from '../memory/fingerprint.js'
 import type { Chain } from './chain.js'
@@ -29,6 +30,8 @@ export class SharedBuckets implements Buckets, Keeper {
   readonly #bucket: Bucket
   readonly #times: readonly SharedTime[]
   readonly #limits: SharedLimits
+  /** True where keys without room may be judged together. */
+  readonly #isShareable: boolean
   readonly #table: ChainTable
   readonly #blocks: SharedBlocks
   readonly #print: Fingerprint
@@ -46,6 +49,7 @@ export class SharedBuckets implements Buckets, Keeper {
 
   constructor(memory: SharedMemory, region: Region, policies: readonly Policy[], print: Fingerprint) {
     this.#opened = policies
+    this.#isShareable = policies.every(({ strategy }) => strategy.sharesNothing !== true)
     this.#bucket = new Bucket(policies)
     this.#bucket.layOut(region.slots)
     this.#times = policies.map((policy, i) =>
@@ -69,7 +73,7 @@ export class SharedBuckets implements Buckets, Keeper {
     while (!bucket.decide(action, cost, blockedMs, this) || !this.#keep())
     this.#table.settle()
     const { penaltyMs } = bucket
-    if (penaltyMs > 0 && this.#blocks.add(this.#print, penaltyMs, now)) bucket.block(penaltyMs)
+    if (penaltyMs > 0 && this.#blocks.add(this.#print, key, penaltyMs, now)) bucket.block(penaltyMs)
     return bucket.verdict
   }
 
@@ -94,7 +98,7 @@ export class SharedBuckets implements Buckets, Keeper {
     do {
       this.#load(now, policies)
       if (chain.found === 0) return
-      this.#bucket.refund(cost, Math.max(0, now - chargedAt) + this.#lag)
+      this.#bucket.refund(cost, chargedAgo(now, chargedAt) + this.#lag)
     } while (!chain.replace(this.#print.low, this.#print.high, this.#state))
     this.#table.settle()
   }
@@ -122,9 +126,13 @@ export class SharedBuckets implements Buckets, Keeper {
     this.#clearedAt = this.#bucket.verdict.at
   }
 
-  block(key: string, blockMs: number, now: number): boolean {
+  block(key: string, blockMs: number, now: number, isLeast?: boolean): boolean {
     this.#print.of(key)
-    return this.#blocks.add(this.#print, blockMs, now)
+    return this.#blocks.add(this.#print, key, blockMs, now, isLeast)
+  }
+
+  blocks(page: BlockPage, now: number): BlocksFound {
+    return this.#blocks.list(page, now)
   }
 
   size(now: number): number {
@@ -165,6 +173,7 @@ export class SharedBuckets implements Buckets, Keeper {
     this.#limits.publish()
     if (chain.found !== 0) return chain.replace(low, high, this.#state)
     if (this.#hasRoom) return this.#table.insert(low, high, this.#state)
+    if (!this.#isShareable) return true
     return chain.overflow === 0 ? chain.insert(0, 0, this.#state) : chain.replaceOverflow(this.#state)
   }
 

@@ -26,7 +26,7 @@ export interface SharedHandle {
 }
 
 /** Marks a prepared buffer and its format; written last. */
-const magic = 0x68670004
+const magic = 0x68670005
 
 /** The whole numbers at the beginning of a buffer; after them the list of regions, and the places of threads. */
 const Head = { magic: 0, maxKeys: 2, seed: 4, ints: 16 } as const

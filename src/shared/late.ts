@@ -2,7 +2,7 @@ import type { WorkResult } from '../core/adaptive/adaptive-limit.js'
 import { HeadgateError } from '../core/errors.js'
 import { countsInFlight } from '../core/permit-buckets.js'
 import type { Policy } from '../core/policy.js'
-import type { Buckets, BucketsOptions } from '../core/store.js'
+import type { BlockPage, BlocksFound, Buckets, BucketsOptions } from '../core/store.js'
 import type { Action, Verdict } from '../core/verdict.js'
 import { AttachedBuffer, type SharedHandle } from './buffer.js'
 
@@ -81,8 +81,12 @@ class LateBuckets implements Buckets {
     this.opened.clear()
   }
 
-  block(key: string, blockMs: number, now: number): boolean {
-    return this.opened.block(key, blockMs, now)
+  block(key: string, blockMs: number, now: number, isLeast?: boolean): boolean {
+    return this.opened.block(key, blockMs, now, isLeast)
+  }
+
+  blocks(page: BlockPage, now: number): BlocksFound {
+    return this.opened.blocks!(page, now)
   }
 
   size(now: number): number {

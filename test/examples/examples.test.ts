@@ -21,6 +21,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 describe.each([
   ['express', 6],
   ['fastify', 6],
+  ['login-guard', 9],
   ['threads', 2]
 ])('examples/%s.js', (name, least) => {
   it('answers its curl lines as it says', { timeout }, async () => {
@@ -36,7 +37,7 @@ describe.each([
   })
 })
 
-describe.each(['express', 'fastify', 'threads', 'redis/express', 'redis/fastify'])(
+describe.each(['express', 'fastify', 'login-guard', 'threads', 'redis/express', 'redis/fastify'])(
   'examples/%s.js',
   (name) => {
     it('says how to choose another port where its own is taken', { timeout }, async () => {

@@ -62,6 +62,20 @@ describe('the service', () => {
     expect(await login()).toBe(200)
   })
 
+  it('penalises, rewards, and lists who is banned', async () => {
+    const { limits, login } = await running()
+    expect(await limits.penalty('login', 'ada', 2)).toMatchObject({ allowed: false, remaining: 0 })
+    expect(await login()).toBe(429)
+    expect(await limits.reward('login', 'ada', 1)).toMatchObject({ allowed: true, remaining: 1 })
+    expect(await login()).toBe(200)
+    expect(await limits.bans('login')).toEqual({ bans: [], next: null })
+    await limits.block('login', 'ada', Number.POSITIVE_INFINITY)
+    expect(await limits.bans('login', { limit: 5 })).toEqual({
+      bans: [{ key: 'ada', remainingMs: Number.POSITIVE_INFINITY }],
+      next: null
+    })
+  })
+
   it('clears one limit, or all', async () => {
     const { limits, login, request } = await running()
     const page = async () => (await request('/')).status

@@ -12,10 +12,21 @@ export interface DifferentialOptions {
   readonly stepsBack?: boolean
 }
 
-const settings = fc.record({
-  block: fc.option(fc.integer({ min: 1, max: 200 }), { nil: undefined }),
-  countDenied: fc.boolean()
+const anyBan = fc.record({
+  after: fc.integer({ min: 1, max: 3 }),
+  within: fc.integer({ min: 1000, max: 9000 }),
+  for: fc.integer({ min: 1000, max: 3000 }),
+  growth: fc.constantFrom(1.3, 2),
+  forget: fc.integer({ min: 1000, max: 20_000 })
 })
+
+const settings = fc
+  .record({
+    block: fc.option(fc.integer({ min: 1, max: 200 }), { nil: undefined }),
+    ban: fc.option(anyBan, { nil: undefined }),
+    countDenied: fc.boolean()
+  })
+  .map(({ ban, block, countDenied }) => ({ countDenied, ...(block === undefined ? { ban } : { block }) }))
 
 const anyTier = fc.constantFrom(...policyNames).chain((name) => fc.oneof(anyPolicy[name]!, smallPolicy(name)))
 const smallTier = fc.constantFrom(...policyNames).chain(smallPolicy)

@@ -12,6 +12,8 @@ const kinds = [
   'late refund',
   'spend',
   'block',
+  'penalty',
+  'reward',
   'reset'
 ] as const
 
@@ -55,7 +57,7 @@ export const anyDraws = ({ varies, stepsBack }: DrawOptions): fc.Arbitrary<Draw[
 
 /** One thing that is done, with all its numbers. */
 export type Deed = { readonly key: string } & (
-  | { readonly kind: 'ask' | 'spend'; readonly cost: number }
+  | { readonly kind: 'ask' | 'spend' | 'penalty' | 'reward'; readonly cost: number }
   | { readonly kind: 'vary'; readonly cost: number; readonly limits: Draw['limits'] }
   | { readonly kind: 'refund'; readonly cost: number; readonly chargedAt: number | undefined }
   | { readonly kind: 'block'; readonly blockMs: number }
@@ -103,6 +105,10 @@ export class Standing {
         return { kind, key, blockMs: step.n % 8 === 0 ? Number.POSITIVE_INFINITY : 1 + (step.n % 100) }
       case 'reset':
         return { kind, key }
+      case 'penalty':
+        return { kind, key, cost: Math.min(Number.MAX_SAFE_INTEGER, cost * (1 + (step.n % 3))) }
+      case 'reward':
+        return { kind, key, cost }
       case 'vary':
         return { kind, key, cost: cost || 1, limits }
       default:
@@ -141,6 +147,10 @@ export async function perform(
     case 'block':
       await limiter.block(key, deed.blockMs)
       break
+    case 'penalty':
+      return { decision: await limiter.penalty(key, deed.cost) }
+    case 'reward':
+      return { decision: await limiter.reward(key, deed.cost) }
     case 'reset':
       await limiter.reset(key)
   }

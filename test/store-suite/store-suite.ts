@@ -1,4 +1,5 @@
 import type { MakeStore } from './clocked-store.js'
+import { type BanSuiteOptions, banCases } from './suite/bans.js'
 import { countingCases } from './suite/counting.js'
 import { slowingCases } from './suite/slowing-down.js'
 import { stateCases } from './suite/state.js'
@@ -6,10 +7,11 @@ import { togetherCases } from './suite/together.js'
 import { windowCases } from './suite/windows.js'
 
 /** The cases that every store passes, in the process or outside of it. */
-export function storeSuite(name: string, makeStore: MakeStore): void {
+export function storeSuite(name: string, makeStore: MakeStore, options: BanSuiteOptions = {}): void {
   countingCases(name, makeStore)
   windowCases(name, makeStore)
   stateCases(name, makeStore)
   togetherCases(name, makeStore)
   slowingCases(name, makeStore)
+  banCases(name, makeStore, options)
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { AsyncBuckets, AsyncStore, Receipt } from '../../src/core/async-store.js'
 import type { Policy } from '../../src/core/policy.js'
-import type { Buckets } from '../../src/core/store.js'
+import type { BlockPage, BlocksFound, Buckets } from '../../src/core/store.js'
 import type { Action, Verdict } from '../../src/core/verdict.js'
 import { type Clock, memoryStore } from '../../src/index.js'
 
@@ -44,8 +44,13 @@ class AsyncMemory implements AsyncBuckets {
     this.#buckets.clear()
   }
 
-  async block(key: string, blockMs: number): Promise<void> {
+  async block(key: string, blockMs: number, isLeast?: boolean): Promise<void> {
     await setImmediate()
-    this.#buckets.block(key, blockMs, this.#now())
+    this.#buckets.block(key, blockMs, this.#now(), isLeast)
+  }
+
+  async blocks(page: BlockPage): Promise<BlocksFound> {
+    await setImmediate()
+    return this.#buckets.blocks!(page, this.#now())
   }
 }

@@ -55,6 +55,15 @@ export const slidingWindow: Strategy = {
     if (age !== 0 && age !== 1) return
     const counter = at + 1 + age
     state[counter] = Math.max(0, state[counter]! - cost)
+  },
+
+  reward(state, at, rule, now, cost) {
+    const window = Math.floor(now / rule.windowMs)
+    const previous = previousOf(state, at, window)
+    const current = currentOf(state, at, window)
+    state[at] = window
+    state[at + 1] = Math.max(0, current - cost)
+    state[at + 2] = Math.max(0, previous - Math.max(0, cost - current))
   }
 }
 

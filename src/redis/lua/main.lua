@@ -3,7 +3,7 @@
 -- luacheck: read globals decide block isAllowed isBlocked charged hasCharged penaltyMs
 --[[
 Operations, in runs of those that differ in their keys alone: [number, rules, kind], then what the kind needs:
-cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now) of a refund; ms of a block, and
+cost of a peek, take or charge; cost and wanted of a lease; cost and chargedAt (empty: now, inf: whenever) of a refund; ms of a block, and
 1 if a longer one is to stay; of a repayment units for each tier, and the life of its mark, ms; cost and chargedAt of a return; nothing for a reset. One
 more key follows the others of a repayment, which has its mark, and of a lease, a return and a reset: that has the time of the
 first lease since the last reset.

@@ -1,4 +1,4 @@
--- luacheck: read globals now extraMs longestLifeMs max min ownerAt lifeAt keyAt wipe owedMs
+-- luacheck: read globals now huge extraMs longestLifeMs max min ownerAt lifeAt keyAt wipe owedMs
 -- luacheck: read globals refundEach chargeEach checkEach
 -- What is done with a bucket whose numbers are at hand: `s` is what its first key holds.
 -- The twin of a `SteadyTime` without a window: a step back of the clock neither ends nor lengthens a block.
@@ -56,7 +56,7 @@ local function reset(bucket, s)
 end
 local function change(bucket, s, kind, more)
   if kind == 'refund' then
-    refundEach(bucket, more[1], max(0, now - (more[2] or now)))
+    refundEach(bucket, more[1], more[2] == huge and -huge or max(0, now - (more[2] or now)))
   elseif kind == 'block' then
     s.blockedUntil, s.blockedSince = now + (more[2] == 1 and max(more[1], blockedMsOf(bucket, s)) or more[1]), now
   end

@@ -43,5 +43,10 @@ return {
     local age = s[at] - floor(chargedAt / r.windowMs)
     if age ~= 0 and age ~= 1 then return end
     s[at + 1 + age] = max(0, s[at + 1 + age] - cost)
+  end,
+  reward = function(s, at, r, now, cost)
+    local window = floor(now / r.windowMs)
+    local current, previous = countsOf(s, at, window)
+    s[at], s[at + 1], s[at + 2] = window, max(0, current - cost), max(0, previous - max(0, cost - current))
   end
 }

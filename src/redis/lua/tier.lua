@@ -47,8 +47,14 @@ local function charge(tier, cost)
   tier.remaining, tier.resetMs, tier.delayMs = remaining, resetMs + tier.lag, delayMs or 0
 end
 local function refund(tier, cost, agoMs)
-  if not tier.strategy.refund then return end
-  tier.strategy.refund(tier.state, tier.at, tier, tier.now, cost, tier.now - agoMs)
+  local strategy = tier.strategy
+  if agoMs < 0 and strategy.reward then
+    strategy.reward(tier.state, tier.at, tier, tier.now, cost)
+  elseif strategy.refund then
+    strategy.refund(tier.state, tier.at, tier, tier.now, cost, tier.now - max(0, agoMs))
+  else
+    return
+  end
   tier.state[tier.at - 2], tier.state[tier.at - 1] = tier.latest, tier.offset
 end
 -- How long it owes, as it was checked or charged last, and under the lowest limit.

@@ -1,3 +1,4 @@
+import { banTermsOf } from '../../core/bans/ban-record.js'
 import { closed, open } from '../../core/strategies/constant.js'
 import { endlessOf } from '../../core/strategies/endless.js'
 import { fixedWindow } from '../../core/strategies/fixed-window.js'
@@ -7,6 +8,7 @@ import { slidingLog } from '../../core/strategies/sliding-log.js'
 import { slidingWindow } from '../../core/strategies/sliding-window.js'
 import { tokenBucket } from '../../core/strategies/token-bucket.js'
 import type { Strategy } from '../../core/strategy.js'
+import banRecordLua from '../lua/ban-record.lua'
 import closedLua from '../lua/closed.lua'
 import debt from '../lua/debt.lua'
 import endlessLua from '../lua/endless.lua'
@@ -37,12 +39,20 @@ const twins: ReadonlyMap<Strategy, string> = new Map([
 
 /** The Lua of a strategy, built in or the user's: a chunk that returns `{ check, charge, refund }`. */
 export function twinOf(strategy: Strategy): string | undefined {
-  return twins.get(strategy) ?? strategy.lua
+  return twins.get(strategy) ?? banTwinOf(strategy) ?? strategy.lua
 }
 
 /** True for the built-in strategies. */
 export function isTwin(strategy: Strategy): boolean {
-  return twins.has(strategy)
+  return twins.has(strategy) || banTermsOf(strategy) !== undefined
+}
+
+/** The Lua of a strategy that remembers denials, with its terms written into it. */
+function banTwinOf(strategy: Strategy): string | undefined {
+  const terms = banTermsOf(strategy)
+  if (terms === undefined) return undefined
+  const { firstMs, growth, longestMs, forgetMs } = terms
+  return `local firstMs, growth, longestMs, forgetMs = ${[firstMs, growth, longestMs, forgetMs].join(', ')}\n${banRecordLua}`
 }
 
 /** A chunk as an expression, whose locals are its own. */

@@ -43,6 +43,10 @@ class InTurn implements Buckets {
     return this.#next.block(...args)
   }
 
+  blocks(...args: Parameters<NonNullable<Buckets['blocks']>>) {
+    return this.#next.blocks!(...args)
+  }
+
   size(now: number) {
     return this.#next.size(now)
   }

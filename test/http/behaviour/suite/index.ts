@@ -1,6 +1,7 @@
 import { describe } from 'vitest'
 import { describeBeyondHost } from '../extent.js'
 import type { Framework } from '../harness.js'
+import { bans } from './bans.js'
 import { byHand } from './by-hand.js'
 import { denial } from './denial.js'
 import { errors } from './errors.js'
@@ -21,6 +22,7 @@ export function behaviour(framework: Framework): void {
   describe(`${framework.name}: headers`, () => headers(framework))
   describe(`${framework.name}: denial`, () => denial(framework))
   describe(`${framework.name}: options`, () => options(framework))
+  describe(`${framework.name}: bans`, () => bans(framework))
   describe(`${framework.name}: by hand`, () => byHand(framework))
   describe(`${framework.name}: errors`, () => errors(framework))
   describe(`${framework.name}: lifecycle`, () => lifecycle(framework))

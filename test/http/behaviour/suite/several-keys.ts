@@ -184,6 +184,32 @@ export function severalKeys(framework: Framework): void {
       expect(left(await app.send(by('a')))).toEqual({ each: 4, all: 7 })
     })
 
+    it('ban the keys that deny, and no others', async () => {
+      const app = await run({
+        instances: {
+          one: {
+            ...limits(
+              { name: 'each', limit: 1, window: '1h', key: user },
+              { name: 'all', limit: 9, window: '1h', key: server }
+            ),
+            ban: { after: 2, within: '1h', for: '1d' }
+          } as never
+        },
+        routes: [{ path: '/', instances: ['one'] }]
+      })
+      expect(await app.statuses([by('a'), by('a'), by('b')])).toEqual([200, 429, 200])
+      const banned = await app.send(by('a', { accept: 'application/problem+json' }))
+      expect(Number(header(banned, 'Retry-After'))).toBe(86_400)
+      expect(JSON.parse(banned.body)).toMatchObject({
+        type: expect.stringContaining('abnormal-usage-detected')
+      })
+      expect((await app.limiters.one!.bans()).bans.map(({ key }) => key)).toEqual(['a'])
+      expect(await app.limiters.one!.reset({ header: 'a' })).toBe(true)
+      expect(await app.statuses([by('a')])).toEqual([200])
+      expect(await app.limiters.one!.penalty({ header: 'c' }, 1)).toMatchObject({ limit: 1, remaining: 0 })
+      expect(await app.limiters.one!.reward({ header: 'c' }, 1)).toMatchObject({ limit: 1, remaining: 1 })
+    })
+
     it('are looked up, reset and blocked by hand by what is known of somebody', async () => {
       const app = await run({
         instances: {
