@@ -1,5 +1,7 @@
 import type { Adaptive } from './adaptive/read-adaptive.js'
-import { durationMs, durationText } from './duration.js'
+import type { Calendar } from './calendar/calendar.js'
+import { isCalendarUnit, readCalendar, windowMsOf } from './calendar/calendar-options.js'
+import { durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
 import { badOption, checkNames, shown } from './options.js'
@@ -16,6 +18,7 @@ import {
 } from './policy-options.js'
 import { wholeNumber } from './readers.js'
 import { isBuiltIn } from './registry.js'
+import { calendarWindow } from './strategies/calendar-window.js'
 import { closed, open } from './strategies/constant.js'
 import { inFlight } from './strategies/in-flight.js'
 import type { Rule, Strategy } from './strategy.js'
@@ -41,6 +44,8 @@ export interface Policy extends Rule {
   readonly maxWaitMs: number
   /** How its limit finds itself, with `limit` as the most; null where it is fixed. */
   readonly adaptive: Adaptive | null
+  /** Whose windows it counts in; null where they are of one length. */
+  readonly calendar: Calendar | null
 }
 
 /**
@@ -86,17 +91,28 @@ function defineConcurrency(options: ConcurrencyOptions, name: string): Policy {
     throw badOption('maxWait', options.maxWait, 'without a `queue` nobody waits: give both, or leave it out')
   const waiting = { queue, maxWaitMs: queue === 0 ? 0 : maxWaitMs }
   const unit = 'concurrent-requests'
-  return complete({ name, strategy: inFlight, limit, windowMs: 0, unit, adaptive, ...waiting })
+  return complete({
+    name,
+    strategy: inFlight,
+    limit,
+    windowMs: 0,
+    unit,
+    adaptive,
+    calendar: null,
+    ...waiting
+  })
 }
 
-const inWindow = { unit: 'requests', queue: 0, maxWaitMs: 0, adaptive: null } as const
+const inWindow = { unit: 'requests', queue: 0, maxWaitMs: 0, adaptive: null, calendar: null } as const
 
 function defineWindow(options: WindowOptions, name: string): Policy {
-  const strategy = policyOptions.strategy.read('strategy', options.strategy)
+  const asked = policyOptions.strategy.read('strategy', options.strategy)
   const limit = policyOptions.limit.read('limit', options.limit)
   const windowMs = policyOptions.window.read('window', options.window)
-  const own = readStrategyOptions(options, strategy)
-  const policy = complete({ name, strategy, limit, windowMs, ...inWindow, ...own })
+  const own = readStrategyOptions(options, asked)
+  const calendar = readCalendar(options, asked)
+  const strategy = calendar === null ? asked : calendarWindow
+  const policy = complete({ name, strategy, limit, windowMs, ...inWindow, calendar, ...own })
   if (!isBuiltIn(strategy)) probe(policy)
   return policy
 }
@@ -153,7 +169,7 @@ export function withShare(policy: Policy, share: number): Policy {
 
 /** All policies are objects of one shape, whatever they leave out: else each that differs would slow all of them down. */
 function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 'shapes'>): Policy {
-  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs, adaptive } = rule
+  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs, adaptive, calendar } = rule
   const capacity = strategy.capacity?.(rule) ?? limit
   strategy.validate?.({ ...rule, capacity })
   const quotaWindowMs = quotaWindowOf(rule, capacity)
@@ -173,7 +189,8 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 's
     unit,
     queue,
     maxWaitMs,
-    adaptive
+    adaptive,
+    calendar
   }
   const all: Record<string, unknown> = own
   for (const option of strategyOptionNames) all[option] = rule[option]
@@ -202,11 +219,11 @@ function tooLarge(rule: Rule, strategy: Strategy, slots: number): HeadgateError 
   )
 }
 
-/** Names for tiers that were given none: what they allow, `10-per-1s` or `10-in-flight`. */
+/** Names for tiers that were given none: what they allow, `10-per-1s` `10-per-month` or `10-in-flight`. */
 export function tierName({ limit, window, concurrency }: PolicyOptions): string {
   if (typeof concurrency === 'object') return 'adaptive-in-flight'
   return concurrency === undefined
-    ? `${limit}-per-${durationText(durationMs('window', window))}`
+    ? `${limit}-per-${isCalendarUnit(window) ? window : durationText(windowMsOf('window', window))}`
     : `${concurrency}-in-flight`
 }
 
@@ -228,19 +245,23 @@ export function checkUnique(policies: readonly { readonly name: string }[]): voi
  * versions of one strategy that keep something else in them.
  */
 export function ruleOf(policy: Policy): readonly unknown[] {
-  const { strategy, limit, windowMs, capacity, slots, adaptive } = policy
+  const { strategy, limit, windowMs, capacity, slots, adaptive, calendar } = policy
   const told = strategyOptionNames.filter((name) => strategyOptions[name].unset !== undefined)
   const own = told.map((name) => policy[name] ?? strategyOptions[name].unset)
   const found =
     adaptive === null ? [] : [adaptive.algorithm.name, ...Object.values({ ...adaptive.rule, seed: 0 })]
-  return [strategy.name, limit, windowMs, capacity, slots, ...own, ...found]
+  return [strategy.name, limit, windowMs, capacity, slots, ...own, ...found, ...(calendar?.rule ?? [])]
 }
 
 /** Rules as error messages tell them apart. */
 export function shownRules(policies: readonly Policy[]): string {
   return policies
-    .map(({ limit, windowMs, unit }) =>
-      unit === 'concurrent-requests' ? `${limit} in flight` : `${limit} in ${windowMs} ms`
+    .map(({ limit, windowMs, unit, calendar }) =>
+      unit === 'concurrent-requests'
+        ? `${limit} in flight`
+        : calendar === null
+          ? `${limit} in ${windowMs} ms`
+          : `${limit} a ${calendar.unit}`
     )
     .join(', ')
 }
