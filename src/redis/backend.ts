@@ -1,3 +1,4 @@
+import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Backend, Call, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
 import type { Holding } from '../remote/permits/holdings.js'
 import { PermitTier } from '../remote/permits/permit-tier.js'
@@ -31,6 +32,8 @@ export class RedisBackend implements Backend {
   readonly #link: Link
   readonly #prefix: string
   readonly #time: TimeSource
+  /** About the time that the server has. */
+  readonly #now: Clock
   readonly #runners = new Map<Script, ScriptRunner>()
   readonly #permitRunners = new Map<Script, PermitRunner>()
 
@@ -39,6 +42,7 @@ export class RedisBackend implements Backend {
     this.#link = new Link(connection, clock)
     this.#prefix = prefix
     this.#time = clock === null ? 'server' : 'given'
+    this.#now = clock ?? monotonicClock
     if (connection.isCluster)
       this.nodes = () => Array.from({ length: slotCount }, (_, slot) => this.nodeOf(slot))
   }
@@ -54,9 +58,9 @@ export class RedisBackend implements Backend {
   open(terms: LimiterTerms): Operating | Swapping {
     const tier = PermitTier.of(terms.policies)
     if (tier !== null && canDecide(tier.windowsOf(terms.policies)))
-      return new PermitOperating(terms, tier, this.#time, (script) => this.#permitRunnerOf(script))
+      return new PermitOperating(terms, tier, this.#time, (script) => this.#permitRunnerOf(script), this.#now)
     return canDecide(terms.policies)
-      ? new RedisOperating(terms, this.#time, (script) => this.#runnerOf(script))
+      ? new RedisOperating(terms, this.#time, (script) => this.#runnerOf(script), this.#now)
       : new RedisSwapping(this.#link, this.#time, this.#prefix, terms.name)
   }
 

@@ -1,5 +1,7 @@
+import type { Clock } from '../core/clock.js'
 import type { Policy } from '../core/policy.js'
 import type { LimiterTerms, Operating, Runner } from '../remote/backend.js'
+import { turning } from './scripts/calendar-starts.js'
 import { ownScript, sharedScript } from './scripts/decision-script.js'
 import { checkLimits, type Layout, layoutOf } from './scripts/layout.js'
 import { type RedisRules, ruleArguments } from './scripts/rules.js'
@@ -15,18 +17,30 @@ export class RedisOperating implements Operating {
   readonly #layout: Layout
   readonly #time: TimeSource
   readonly #runnerOf: (script: Script) => Runner
+  readonly #now: Clock
   readonly #own = new Set<Script>()
 
-  constructor(terms: LimiterTerms, time: TimeSource, runnerOf: (script: Script) => Runner) {
+  /** @param now about the time that the server has */
+  constructor(
+    terms: LimiterTerms,
+    time: TimeSource,
+    runnerOf: (script: Script) => Runner,
+    now: Clock
+  ) {
     this.#terms = terms
     this.#layout = layoutOf(terms)
     this.#time = time
     this.#runnerOf = runnerOf
+    this.#now = now
   }
 
   rulesFor(policies: readonly Policy[], lowest: readonly Policy[] | null): RedisRules {
     checkLimits(policies)
-    const parts = { terms: this.#terms, layout: this.#layout, policies, lowest }
+    return turning(policies, this.#now, (now) => this.#made(policies, lowest, now))
+  }
+
+  #made(policies: readonly Policy[], lowest: readonly Policy[] | null, now: number): RedisRules {
+    const parts = { terms: this.#terms, layout: this.#layout, policies, lowest, now }
     const names = new StrategyNames([...policies, ...(lowest ?? [])])
     const { suffixes } = this.#layout
     const own = this.#own.size < mostScripts ? ownScript(this.#time, parts, names) : null

@@ -1,4 +1,5 @@
 import type { MakeStore } from './clocked-store.js'
+import { calendarCases } from './suite/calendar.js'
 import { countingCases } from './suite/counting.js'
 import { stateCases } from './suite/state.js'
 import { windowCases } from './suite/windows.js'
@@ -7,5 +8,6 @@ import { windowCases } from './suite/windows.js'
 export function storeSuite(name: string, makeStore: MakeStore): void {
   countingCases(name, makeStore)
   windowCases(name, makeStore)
+  calendarCases(name, makeStore)
   stateCases(name, makeStore)
 }

@@ -1,3 +1,4 @@
+import { calendarWindow } from '../../core/strategies/calendar-window.js'
 import { closed, open } from '../../core/strategies/constant.js'
 import { fixedWindow } from '../../core/strategies/fixed-window.js'
 import { gcra } from '../../core/strategies/gcra.js'
@@ -6,6 +7,7 @@ import { slidingLog } from '../../core/strategies/sliding-log.js'
 import { slidingWindow } from '../../core/strategies/sliding-window.js'
 import { tokenBucket } from '../../core/strategies/token-bucket.js'
 import type { Strategy } from '../../core/strategy.js'
+import calendarWindowLua from '../lua/calendar-window.lua'
 import closedLua from '../lua/closed.lua'
 import debt from '../lua/debt.lua'
 import exact from '../lua/exact.lua'
@@ -22,6 +24,7 @@ const tokenBucketTwin = exact + debt + tokenBucketLua
 /** The Lua of the built-in strategies, in the form of `Strategy.lua`. */
 const twins: ReadonlyMap<Strategy, string> = new Map([
   [fixedWindow, fixedWindowLua],
+  [calendarWindow, calendarWindowLua],
   [slidingWindow, exact + slidingWindowLua],
   [slidingLog, slidingLogLua],
   [tokenBucket, tokenBucketTwin],
