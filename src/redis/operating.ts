@@ -21,12 +21,7 @@ export class RedisOperating implements Operating {
   readonly #own = new Set<Script>()
 
   /** @param now about the time that the server has */
-  constructor(
-    terms: LimiterTerms,
-    time: TimeSource,
-    runnerOf: (script: Script) => Runner,
-    now: Clock
-  ) {
+  constructor(terms: LimiterTerms, time: TimeSource, runnerOf: (script: Script) => Runner, now: Clock) {
     this.#terms = terms
     this.#layout = layoutOf(terms)
     this.#time = time
