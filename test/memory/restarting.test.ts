@@ -1,11 +1,13 @@
 import { memoryStore } from '../../src/index.js'
-import { clockStepSuite } from '../store-suite/clock-step-suite.js'
 import { differential } from '../store-suite/differential.js'
+import { boundSuite, crowdStepSuite, crowdSuite } from '../store-suite/overflow-suite.js'
 import { storeSuite } from '../store-suite/store-suite.js'
 import { restarting } from './support/restarting.js'
 
-const makeStore = () => restarting((from) => memoryStore({ from }))
+const storeOf = (maxKeys?: number) => restarting((from) => memoryStore({ from, maxKeys }))
 
-storeSuite('memory, restarted', makeStore)
-differential('memory, restarted', makeStore, 40, { stepsBack: true })
-clockStepSuite('memory, restarted', makeStore)
+storeSuite('memory, restarted', () => storeOf())
+differential('memory, restarted', () => storeOf(), 40, { stepsBack: true })
+crowdSuite('memory, restarted', storeOf, 40)
+crowdStepSuite('memory, restarted', storeOf, 20)
+boundSuite('memory, restarted', storeOf)
