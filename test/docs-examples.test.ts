@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { markedAs, pages, run, runDecorated, runFile, runNest } from './support/readme.js'
 
@@ -132,6 +134,32 @@ describe('the example of docs/strategies.md', { timeout }, () => {
       const { remaining, retryAfterMs } = limiter.consume('k', 4)
       console.log(JSON.stringify({ allowed: allowed.filter(Boolean).length, remaining, slow: retryAfterMs > 7000 }))`
     expect(run('two-speed', check)).toEqual({ allowed: 10, remaining: 0, slow: true })
+  })
+})
+
+describe('the examples of docs/calendar.md', { timeout }, () => {
+  // They count months in memory, and are warned of it.
+  const env = { NODE_NO_WARNINGS: '1' }
+
+  it('counts by the month', () => {
+    const check = `
+      const server = app.listen(0)
+      const url = 'http://localhost:' + server.address().port
+      const answer = await fetch(url, { headers: { 'x-api-key': 'a' } })
+      console.log(JSON.stringify([answer.status, answer.headers.get('ratelimit-policy')]))
+      server.close()
+      server.closeAllConnections()`
+    expect(run('calendar', check, env)).toEqual([200, '10000;w=2678400, 100;w=60'])
+  })
+
+  it('goes on after a restart', () => {
+    const file = join(tmpdir(), `headgate-quotas-${process.pid}.bin`)
+    const start = () => run('save', 'console.log(remaining)', { ...env, QUOTAS: file })
+    try {
+      expect([start(), start(), start()]).toEqual([9999, 9998, 9997])
+    } finally {
+      rmSync(file, { force: true })
+    }
   })
 })
 

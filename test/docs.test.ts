@@ -131,7 +131,9 @@ describe('the tables of options', () => {
       'name',
       'queue',
       'strategy',
-      'window'
+      'window',
+      'timeZone',
+      'startsOn'
     ]
     expect([...new Set([...listed, ...policy])].sort()).toEqual(names)
   })

@@ -16,6 +16,7 @@ export const errorCodes = {
   HEADGATE_MUST_RELEASE: 'What is counted in flight must be released: the message says what to call.',
   HEADGATE_STORE_FULL:
     'A store has no room: for more blocked keys than its `maxKeys`, or, shared, for more limiters or threads.',
+  HEADGATE_BAD_SAVE: 'Saved bytes of a store are damaged, cut off, or of another version or store.',
   HEADGATE_STORE_FAILED: 'The store did not answer, not in time, or with an error; `cause` has the reason.',
   HEADGATE_MISUSE: 'The adapter was used in a way that would leave routes unprotected.'
 } as const

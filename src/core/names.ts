@@ -49,12 +49,9 @@ export class Names {
    * Opens what a limiter is to count in. It keeps the name only if that succeeds.
    * @throws HeadgateError `HEADGATE_POLICY_CLASH` if two limiters could not be told apart, or one name has two rules
    */
-  claim<T>({ policies, named, owner }: BucketsOptions, open: (identity: Identity) => T): T {
-    const names = policies.map(({ name }) => name)
-    const rule = JSON.stringify(policies.map(ruleOf))
-    const place = named ? (owner?.group ?? null) : (owner?.place ?? owner?.group ?? '')
-    const label = `${owner?.label ?? 'a limiter'} (${shownRules(policies)})`
-    const id = JSON.stringify(named ? [names, place] : [names, place, rule])
+  claim<T>(options: BucketsOptions, open: (identity: Identity) => T): T {
+    const { policies, named, owner } = options
+    const { id, rule, names, place, label } = identityOf(options)
     const held = this.#claims.get(id)
     if (held !== undefined && named && !this.#isSameRule(held, rule, policies))
       throw ruleClash(names, held.label, label)
@@ -74,6 +71,16 @@ export class Names {
       held.policies.every(({ strategy }, i) => this.#areSame(strategy, policies[i]!.strategy))
     )
   }
+}
+
+/** What distinguishes the buckets of a limiter. */
+export function identityOf({ policies, named, owner }: BucketsOptions): Identity {
+  const names = policies.map(({ name }) => name)
+  const rule = JSON.stringify(policies.map(ruleOf))
+  const place = named ? (owner?.group ?? null) : (owner?.place ?? owner?.group ?? '')
+  const label = `${owner?.label ?? 'a limiter'} (${shownRules(policies)})`
+  const id = JSON.stringify(named ? [names, place] : [names, place, rule])
+  return { id, rule, names, place, label }
 }
 
 /** The error for a name that already has another rule in its store, by `held`. */

@@ -13,6 +13,8 @@ export interface PermitParts {
   readonly open: (policies: readonly Policy[]) => Buckets
   /** True where others may block keys, or release permits, unseen. */
   readonly isShared: boolean
+  /** True where there are blocks already, though no policy may have a window. */
+  readonly hasBlocks?: boolean
 }
 
 /** The policies of one decision, taken apart. */
@@ -68,7 +70,7 @@ export class PermitBuckets implements Buckets {
   readonly #released = new Set<(key: string) => void>()
 
   constructor(parts: PermitParts) {
-    const { policies, isShared } = parts
+    const { policies, isShared, hasBlocks = false } = parts
     this.#parts = parts
     this.#opened = policies
     this.releasesUnseen = isShared
@@ -81,7 +83,7 @@ export class PermitBuckets implements Buckets {
     this.#current = policies
     this.#verdict = new OwnVerdict(policies)
     this.#own = this.#verdict.out.subarray(this.#tier * outSize, (this.#tier + 1) * outSize)
-    if (this.#hasWindows || isShared) this.#open()
+    if (this.#hasWindows || isShared || hasBlocks) this.#open()
   }
 
   decide(action: Action, key: string, cost: number, now: number, asked: readonly Policy[]): Verdict {

@@ -1,4 +1,6 @@
 import { type Adaptive, type AdaptiveOptions, readAdaptive } from './adaptive/read-adaptive.js'
+import { windowMsOf } from './calendar/calendar-options.js'
+import type { CalendarUnit, Weekday } from './calendar/periods.js'
 import { type DelayOptions, readDelay } from './delay.js'
 import { type Duration, durationMs } from './duration.js'
 import { badOption, type Option, type OptionTable, type TableOf } from './options.js'
@@ -25,8 +27,15 @@ export interface WindowOptions extends StrategyOptions {
   readonly name?: string | undefined
   /** Units per window, a positive whole number; `Infinity` only beside `delay`: then nothing is denied. */
   readonly limit: number
-  /** Length of the window: ms, or a text such as `'1m'`. */
-  readonly window: Duration
+  /** Length of the window: ms, or a text such as `'1m'`. Or `'day'`, `'week'`, `'month'`, `'year'`: those of the calendar. */
+  readonly window: Duration | CalendarUnit
+  /** Whose calendar: a name of the IANA time zone database, such as `'Europe/Berlin'`; `'UTC'` if left out. */
+  readonly timeZone?: string | undefined
+  /**
+   * With which day a month begins, 1 to 31, where it is shorter with its last; or a week, `'monday'` to `'sunday'`. 1 and
+   * `'monday'` if left out.
+   */
+  readonly startsOn?: number | Weekday | undefined
   /** An algorithm by name or as an object; `'fixed-window'` if left out. */
   readonly strategy?: StrategyName | Strategy | undefined
   /** Holds what is over `after` in the window, longer each time: `{ after: 5, step: '500ms', max: '20s' }`. */
@@ -51,6 +60,8 @@ export interface ConcurrencyOptions {
   readonly maxWait?: Duration | undefined
   readonly limit?: undefined
   readonly window?: undefined
+  readonly timeZone?: undefined
+  readonly startsOn?: undefined
   readonly strategy?: undefined
   readonly delay?: undefined
   readonly burst?: undefined
@@ -115,7 +126,10 @@ const windowOptions = {
     read: (option: string, value: unknown) => wholeNumber(option, value, 1),
     isRequired: true
   },
-  window: { read: durationMs, isRequired: true },
+  window: { read: windowMsOf, isRequired: true },
+  // What they mean depends on the window: `readCalendar` reads them.
+  timeZone: { dependsOn: ['window'] },
+  startsOn: { dependsOn: ['window'] },
   strategy: { read: (_option: string, value: unknown) => strategyOf(value ?? 'fixed-window') },
   delay: { read: readDelay },
   ...strategyOptions

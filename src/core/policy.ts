@@ -1,6 +1,8 @@
 import type { Adaptive } from './adaptive/read-adaptive.js'
+import type { Calendar } from './calendar/calendar.js'
+import { isCalendarUnit, readCalendar, windowMsOf } from './calendar/calendar-options.js'
 import { type Delay, delayPart } from './delay.js'
-import { durationMs, durationText } from './duration.js'
+import { durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
 import { badOption, checkNames, shown } from './options.js'
@@ -17,6 +19,7 @@ import {
 } from './policy-options.js'
 import { wholeNumber } from './readers.js'
 import { isBuiltIn } from './registry.js'
+import { calendarWindow } from './strategies/calendar-window.js'
 import { closed, open } from './strategies/constant.js'
 import { endlessLimit, endlessOf, limitedOf } from './strategies/endless.js'
 import { inFlight } from './strategies/in-flight.js'
@@ -47,6 +50,8 @@ export interface Policy extends Rule {
   readonly delay: Delay | null
   /** True where `limit` is `Infinity` beside `delay`: the number that stands there only says how far it counts. */
   readonly isEndless: boolean
+  /** Whose windows it counts in; null where they are of one length. */
+  readonly calendar: Calendar | null
 }
 
 /**
@@ -92,20 +97,26 @@ function defineConcurrency(options: ConcurrencyOptions, name: string): Policy {
     throw badOption('maxWait', options.maxWait, 'without a `queue` nobody waits: give both, or leave it out')
   const waiting = { queue, maxWaitMs: queue === 0 ? 0 : maxWaitMs }
   const unit = 'concurrent-requests'
-  return complete({ ...notSlowed, name, strategy: inFlight, limit, windowMs: 0, unit, adaptive, ...waiting })
+  return complete({
+    ...{ name, strategy: inFlight, limit, windowMs: 0, unit, adaptive, ...waiting },
+    ...{ ...notSlowed, calendar: null }
+  })
 }
 
 const notSlowed = { delay: null, isEndless: false } as const
 const inWindow = { unit: 'requests', queue: 0, maxWaitMs: 0, adaptive: null } as const
 
 function defineWindow(options: WindowOptions, name: string): Policy {
-  const strategy = policyOptions.strategy.read('strategy', options.strategy)
-  const delay = delayOf(options, strategy)
+  const asked = policyOptions.strategy.read('strategy', options.strategy)
+  const delay = delayOf(options, asked)
   const isEndless = delay !== null && options.limit === Number.POSITIVE_INFINITY
   const limit = isEndless ? 1 : policyOptions.limit.read('limit', options.limit)
   const windowMs = policyOptions.window.read('window', options.window)
-  const own = readStrategyOptions(options, strategy)
-  const policy = complete({ name, strategy, limit, windowMs, ...inWindow, delay, isEndless: false, ...own })
+  const own = readStrategyOptions(options, asked)
+  const calendar = readCalendar(options, asked)
+  const strategy = calendar === null ? asked : calendarWindow
+  const how = { ...inWindow, calendar, delay, isEndless: false }
+  const policy = complete({ name, strategy, limit, windowMs, ...how, ...own })
   if (isEndless) return endless(policy)
   if (!isBuiltIn(strategy)) probe(policy)
   return policy
@@ -196,7 +207,8 @@ export function withShare(policy: Policy, share: number): Policy {
 
 /** All policies are objects of one shape, whatever they leave out: else each that differs would slow all of them down. */
 function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 'shapes'>): Policy {
-  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs, adaptive, delay, isEndless } = rule
+  const { name, strategy, limit, windowMs, unit, queue, maxWaitMs, adaptive, delay, isEndless, calendar } =
+    rule
   const capacity = strategy.capacity?.(rule) ?? limit
   strategy.validate?.({ ...rule, capacity })
   const quotaWindowMs = quotaWindowOf(rule, capacity)
@@ -218,7 +230,8 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 's
     maxWaitMs,
     adaptive,
     delay,
-    isEndless
+    isEndless,
+    calendar
   }
   const all: Record<string, unknown> = own
   for (const option of strategyOptionNames) all[option] = rule[option]
@@ -227,7 +240,7 @@ function complete(rule: Omit<Policy, 'capacity' | 'slots' | 'quotaWindowMs' | 's
 
 /** A policy of headgate's own making, whose strategy its tests hold to the contract. */
 export function countingPolicy(rule: Pick<Policy, 'name' | 'strategy' | 'limit' | 'windowMs'>): Policy {
-  return complete({ ...rule, ...inWindow, delay: null, isEndless: false })
+  return complete({ ...rule, ...inWindow, delay: null, isEndless: false, calendar: null })
 }
 
 function quotaWindowOf(
@@ -252,11 +265,11 @@ function tooLarge(rule: Rule, strategy: Strategy, slots: number): HeadgateError 
   )
 }
 
-/** Names for tiers that were given none: what they allow, `10-per-1s` or `10-in-flight`. */
+/** Names for tiers that were given none: what they allow, `10-per-1s` `10-per-month` or `10-in-flight`. */
 export function tierName({ limit, window, concurrency }: PolicyOptions): string {
   if (typeof concurrency === 'object') return 'adaptive-in-flight'
   return concurrency === undefined
-    ? `${limit === Number.POSITIVE_INFINITY ? 'unlimited' : limit}-per-${durationText(durationMs('window', window))}`
+    ? `${limit === Number.POSITIVE_INFINITY ? 'unlimited' : limit}-per-${isCalendarUnit(window) ? window : durationText(windowMsOf('window', window))}`
     : `${concurrency}-in-flight`
 }
 
@@ -278,20 +291,22 @@ export function checkUnique(policies: readonly { readonly name: string }[]): voi
  * versions of one strategy that keep something else in them.
  */
 export function ruleOf(policy: Policy): readonly unknown[] {
-  const { strategy, limit, windowMs, capacity, slots, adaptive } = policy
+  const { strategy, limit, windowMs, capacity, slots, adaptive, calendar } = policy
   const told = strategyOptionNames.filter((name) => strategyOptions[name].unset !== undefined)
   const own = told.map((name) => policy[name] ?? strategyOptions[name].unset)
   const found =
     adaptive === null ? [] : [adaptive.algorithm.name, ...Object.values({ ...adaptive.rule, seed: 0 })]
-  return [strategy.name, limit, windowMs, capacity, slots, ...own, ...found]
+  return [strategy.name, limit, windowMs, capacity, slots, ...own, ...found, ...(calendar?.rule ?? [])]
 }
 
 /** Rules as error messages tell them apart. */
 export function shownRules(policies: readonly Policy[]): string {
   return policies
-    .map(({ limit, windowMs, unit, isEndless }) =>
-      unit === 'concurrent-requests' ? `${limit} in flight` : `${isEndless ? 'any' : limit} in ${windowMs} ms`
-    )
+    .map(({ limit, windowMs, unit, calendar, isEndless }) => {
+      if (unit === 'concurrent-requests') return `${limit} in flight`
+      const most = isEndless ? 'any' : limit
+      return calendar === null ? `${most} in ${windowMs} ms` : `${most} a ${calendar.unit}`
+    })
     .join(', ')
 }
 

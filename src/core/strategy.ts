@@ -1,11 +1,14 @@
+import type { Calendar } from './calendar/calendar.js'
 import type { StrategyOptions } from './policy-options.js'
 
 /** One policy, as its strategy sees it. */
 export interface Rule extends StrategyOptions {
   /** Units per window. */
   readonly limit: number
-  /** Length of the window, ms. */
+  /** Length of the window, ms; of one of the calendar, the most days that it can have. */
   readonly windowMs: number
+  /** The calendar whose windows it counts in; null, or left out, for windows of one length. */
+  readonly calendar?: Calendar | null
   /** The largest cost that a fresh key is admitted; what `capacity` returned. */
   readonly capacity: number
 }

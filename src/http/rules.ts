@@ -1,5 +1,6 @@
 import type { AdaptiveOptions } from '../core/adaptive/read-adaptive.js'
-import { durationMs } from '../core/duration.js'
+import { isCalendarUnit, windowMsOf } from '../core/calendar/calendar-options.js'
+import type { CalendarUnit } from '../core/calendar/periods.js'
 import { HeadgateError } from '../core/errors.js'
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import type { Policy } from '../core/policy.js'
@@ -23,7 +24,7 @@ export type RuleOptions<Req> = WindowRule<Req> | ConcurrencyRule<Req>
 export type WindowRule<Req> = Omit<WindowOptions, 'limit' | 'window' | 'burst'> & {
   /** Units per window. A function may return 0, which denies, and `Infinity`, which admits. */
   readonly limit: PerRequest<Req, number>
-  /** Length of the window. Each length that a function returns has counters of its own. */
+  /** Length of the window, or of the calendar. Each that a function returns has counters of its own. */
   readonly window: PerRequest<Req, number | string>
   /** Capacity of a token bucket or gcra, waiting places of a leaky bucket: see `PolicyOptions`. */
   readonly burst?: PerRequest<Req, number> | undefined
@@ -134,12 +135,18 @@ export function ruleSource<Req>(
 function known<Req>(tier: RuleOptions<Req>, window: number | string): PolicyOptions {
   if (tier.concurrency !== undefined)
     return { ...tier, concurrency: typeof tier.concurrency === 'function' ? 1 : tier.concurrency }
-  const { limit, burst } = tier
+  const limit = typeof tier.limit === 'function' ? 1 : tier.limit
+  const burst = typeof tier.burst === 'function' ? 1 : tier.burst
+  if (typeof tier.window !== 'function') return { ...tier, limit, window, burst }
+  return { ...tier, limit, window, burst, ...calendarOf(tier, window) }
+}
+
+/** What a rule says of the calendar, as far as it is about the window that a function returned. */
+function calendarOf<Req>({ timeZone, startsOn }: WindowRule<Req>, window: number | string) {
+  const begins = { month: 'number', week: 'string' }[String(window)]
   return {
-    ...tier,
-    limit: typeof limit === 'function' ? 1 : limit,
-    window,
-    burst: typeof burst === 'function' ? 1 : burst
+    timeZone: isCalendarUnit(window) ? timeZone : undefined,
+    startsOn: typeof startsOn === begins ? startsOn : undefined
   }
 }
 
@@ -167,7 +174,7 @@ class ComputedRules<Req> implements RuleSource<Req> {
     this.#tiers = tiers
     this.#build = build
     // Everything that can be wrong without a request is found now, not by the first one.
-    const windows = tiers.map((tier) => (typeof tier.window === 'function' ? 1000 : tier.window))
+    const windows = tiers.map((tier) => (typeof tier.window === 'function' ? sampleFor(tier) : tier.window))
     this.sample = build(windows)
     const hasOneWindow = tiers.every((tier) => typeof tier.window !== 'function')
     if (hasOneWindow)
@@ -218,7 +225,7 @@ class ComputedRules<Req> implements RuleSource<Req> {
     return { limiter, policies: limiter.withLimits(limits, bursts), parts: null }
   }
 
-  #limiterFor(windows: readonly number[]): BuiltLimiter {
+  #limiterFor(windows: readonly (number | CalendarUnit)[]): BuiltLimiter {
     const id = windows.join()
     let limiter = this.#limiters.get(id)
     if (!limiter) {
@@ -244,15 +251,22 @@ function computed(option: unknown, value: unknown, name: string): unknown {
   )
 }
 
-/** The window of a rule, in ms; of what is in flight there is none. */
-function windowOf<Req>({ concurrency }: RuleOptions<Req>, window: unknown): number {
-  return concurrency === undefined ? windowMs(window) : 0
+/** The window of a rule, in ms, or of the calendar; of what is in flight there is none. */
+function windowOf<Req>({ concurrency }: RuleOptions<Req>, window: unknown): number | CalendarUnit {
+  if (concurrency !== undefined) return 0
+  return isCalendarUnit(window) ? window : windowMs(window)
+}
+
+/** A window that stands for those of a function, with which all else that can be wrong is found. */
+function sampleFor<Req>({ startsOn, timeZone }: RuleOptions<Req>): number | CalendarUnit {
+  if (startsOn !== undefined) return typeof startsOn === 'number' ? 'month' : 'week'
+  return timeZone === undefined ? 1000 : 'day'
 }
 
 /** @throws HeadgateError `HEADGATE_BAD_LIMIT` for what is no window */
 function windowMs(window: unknown): number {
   try {
-    return durationMs('window', window)
+    return windowMsOf('window', window)
   } catch (error) {
     throw new HeadgateError('HEADGATE_BAD_LIMIT', `A window function: ${(error as Error).message}`)
   }

@@ -2,6 +2,7 @@ import { Least, pageOf } from '../core/bans/block-list.js'
 import { SteadyTime } from '../core/clock.js'
 import type { BlockPage, BlocksFound } from '../core/store.js'
 import { keptKey } from './kept-key.js'
+import type { NumberReader, NumberWriter } from './saving/numbers.js'
 
 /** Blocks that a full list looks at for one that has ended, each time that it is asked to take another. */
 const purgeAtOnce = 8
@@ -48,6 +49,26 @@ export class Blocks {
 
   get isEmpty(): boolean {
     return this.#until.size === 0
+  }
+
+  /** Writes those in force; gives when the last of them ends. */
+  save(to: NumberWriter): number {
+    const time = this.#time.now
+    const blocks = [...this.#until].filter(([, until]) => until > time)
+    for (const value of [...this.#time.saved, blocks.length]) to.number(value)
+    for (const [key, until] of blocks) {
+      to.text(key)
+      to.number(until)
+    }
+    return blocks.reduce((last, [, until]) => Math.max(last, until), 0)
+  }
+
+  /** Reads what was written. */
+  static restored(from: NumberReader): Blocks {
+    const blocks = new Blocks()
+    blocks.#time.restore(from.number(), from.number())
+    for (let count = from.count(); count > 0; count--) blocks.#until.set(from.text(), from.number())
+    return blocks
   }
 
   /** Drops the oldest blocks that have ended; where the list is full, those in force are looked at again last. */

@@ -3,12 +3,14 @@ import { chargedAgo } from '../core/charged-ago.js'
 import { badOption } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import type { BlockPage, BlocksFound, Buckets } from '../core/store.js'
-import type { Action, Verdict } from '../core/verdict.js'
+import { type Action, Out, outSize, peek, type Verdict } from '../core/verdict.js'
 import { Blocks } from './blocks.js'
 import { warnOfFewKeys } from './few-keys.js'
 import type { Growing } from './growing.js'
 import { KeyTable } from './key-table.js'
 import { Overflow, overflowWidth } from './overflow.js'
+import type { NumberReader, NumberWriter } from './saving/numbers.js'
+import { restoreKeys, restoreTiers, saveKeys, saveTiers } from './saving/saved-keys.js'
 import type { Mover } from './segment.js'
 
 /** The error for keys that this machine has no memory for. */
@@ -38,12 +40,20 @@ export class MemoryBuckets implements Buckets, Keeper {
   /** The time of the last decision before all was forgotten: what was charged earlier is not given back. */
   #clearedAt = Number.NEGATIVE_INFINITY
 
-  /** @param maxBytes what it may take, beside the overflow: by default 256 MiB, or as much as `maxKeys` takes if given */
-  constructor(policies: readonly Policy[], maxKeys: number | undefined, maxBytes?: number) {
+  /**
+   * @param maxBytes what it may take, beside the overflow: by default 256 MiB, or as much as `maxKeys` takes if given
+   * @param seed that of the fingerprints
+   */
+  constructor(
+    policies: readonly Policy[],
+    maxKeys: number | undefined,
+    maxBytes?: number,
+    seed?: Int32Array
+  ) {
     this.#bucket = new Bucket(policies)
     this.#isShareable = policies.every(({ strategy }) => strategy.sharesNothing !== true)
     try {
-      this.#keys = new KeyTable(this.#bucket, maxKeys, maxBytes)
+      this.#keys = new KeyTable(this.#bucket, maxKeys, maxBytes, seed)
       this.#growing = this.#keys.growing
       this.#fresh = new Float64Array(this.#bucket.slots)
     } catch (error) {
@@ -111,6 +121,65 @@ export class MemoryBuckets implements Buckets, Keeper {
   size(now: number): number {
     this.#bucket.setTime(now)
     return this.#keys.countOwing()
+  }
+
+  /** The time of the last decision. */
+  get latest(): number {
+    return this.#bucket.verdict.at
+  }
+
+  /** Writes all that is owed, and the blocks; gives when nothing of it is left. */
+  save(to: NumberWriter): number {
+    this.#growing?.leave()
+    saveTiers(this.#bucket, to)
+    to.number(this.#clearedAt)
+    const overflow = this.#overflow?.isActive(this.#bucket) === true ? this.#overflow : null
+    to.number(overflow === null ? 0 : 1)
+    to.number(this.#blocks === null ? 0 : 1)
+    return Math.max(
+      overflow?.save(to) ?? 0,
+      this.#blocks?.save(to) ?? 0,
+      saveKeys(this.#keys, this.#bucket, to)
+    )
+  }
+
+  /** Reads what buckets of the same policies wrote, before anything was decided. */
+  restore(from: NumberReader): void {
+    const bucket = this.#bucket
+    const slots = restoreTiers(bucket, from)
+    this.#growing?.leave()
+    if (slots.some((count, i) => count > bucket.tiers[i]!.slots))
+      this.#widen(slots.map((count, i) => Math.max(count, bucket.tiers[i]!.slots)))
+    this.#clearedAt = from.number()
+    const [hasOverflow, hasBlocks] = [from.number() === 1, from.number() === 1]
+    if (hasOverflow) this.#overflow = Overflow.restored(bucket.slots, bucket.tiers.length, from)
+    if (hasBlocks) this.#blocks = Blocks.restored(from)
+    restoreKeys(this.#keys, bucket, from, this.#fresh, () => this.#restoreKey())
+    this.#growing?.leave()
+    this.#fresh.fill(0)
+  }
+
+  /** Adds a key that was read into the numbers of a new one. Where there is no room it is charged to the overflow. */
+  #restoreKey(): void {
+    const { print, table } = this.#keys
+    table.find(print.low, print.high)
+    const base = this.#keys.admit()
+    if (base < 0) {
+      this.#growing?.leave()
+      this.#chargeOverflow(this.#mostUsed())
+    } else if (this.#growing !== null) this.#growing.openNew(this.#keys.cells, base, this.#fresh)
+    else this.#keys.cells.set(this.#fresh, base)
+  }
+
+  /** How many units the key that was read has used of any tier. */
+  #mostUsed(): number {
+    this.#bucket.open(this.#fresh, 0)
+    this.#bucket.decide(peek, 1, 0, null)
+    const { out } = this.#bucket.verdict
+    return this.#bucket.tiers.reduce(
+      (most, { policy }, i) => Math.max(most, policy.capacity - out[i * outSize + Out.remaining]!),
+      1
+    )
   }
 
   /** Adds the key at hand to the table, with what the overflow holds of it; or finds that there is no room. */

@@ -4,6 +4,11 @@
  * sharing can only make the limit stricter for both.
  */
 
+const { randomFillSync } = process.getBuiltinModule('node:crypto')
+
+/** Drawn for each process. */
+export const ownSeed: Int32Array = randomFillSync(new Int32Array(4))
+
 /** The fingerprint of the key at hand: two 32-bit words, of which the first is not 0. */
 export class Fingerprint {
   low = 0

@@ -1,16 +1,11 @@
 import type { Bucket } from '../core/bucket.js'
 import { HeadgateError } from '../core/errors.js'
 import { isIdle, isSpent } from '../core/owing.js'
-import { Fingerprint } from './fingerprint.js'
+import { Fingerprint, ownSeed } from './fingerprint.js'
 import { canGrow, Growing } from './growing.js'
 import { Lull } from './lull.js'
 import type { Mover, Segment } from './segment.js'
 import { bytesPerKey, type IsSpent, Table } from './table.js'
-
-const { randomFillSync } = process.getBuiltinModule('node:crypto')
-
-/** Drawn for each process. */
-const seed = randomFillSync(new Int32Array(4))
 
 const defaultMaxKeys = 1_000_000
 const defaultMaxBytes = 256 * 2 ** 20
@@ -30,7 +25,7 @@ export class KeyTable {
   /** The most keys that it holds. */
   maxKeys: number
   /** The fingerprint of the key at hand. */
-  readonly print = new Fingerprint(seed)
+  readonly print: Fingerprint
   /** Where the numbers of keys are that take as many as they need; null if each has all in the table. */
   readonly growing: Growing | null
   readonly #bucket: Bucket
@@ -48,8 +43,10 @@ export class KeyTable {
   /**
    * @param askedKeys the most keys, or undefined for the default bound on keys and bytes
    * @param maxBytes the bound on bytes: by default 256 MiB, or none where keys were asked for
+   * @param seed that of the fingerprints
    */
-  constructor(bucket: Bucket, askedKeys: number | undefined, maxBytes?: number) {
+  constructor(bucket: Bucket, askedKeys: number | undefined, maxBytes?: number, seed = ownSeed) {
+    this.print = new Fingerprint(seed)
     this.#bucket = bucket
     this.#askedKeys = askedKeys
     this.#maxBytes = maxBytes ?? (askedKeys === undefined ? defaultMaxBytes : Number.POSITIVE_INFINITY)

@@ -2,6 +2,7 @@ import type { Bucket } from '../core/bucket.js'
 import type { Tier } from '../core/tier.js'
 import { Out, outSize } from '../core/verdict.js'
 import { type Fingerprint, mix } from './fingerprint.js'
+import type { NumberReader, NumberWriter } from './saving/numbers.js'
 import type { Mover } from './segment.js'
 
 /** Rows of cells; each must be shared with keys that used much for a key to be judged too strictly. */
@@ -83,6 +84,22 @@ export class Overflow {
       move(this.#cells, cell * this.#slots, moved.#cells, cell * slots)
     moved.#drainedAt.set(this.#drainedAt)
     return moved
+  }
+
+  /** Writes its cells; gives when the last of them has drained. */
+  save(to: NumberWriter): number {
+    to.number(this.#width)
+    to.raw(this.#drainedAt)
+    to.raw(this.#cells)
+    return Math.max(...this.#drainedAt)
+  }
+
+  /** Reads what was written by one of so many slots and policies. */
+  static restored(slots: number, policies: number, from: NumberReader): Overflow {
+    const overflow = new Overflow(slots, from.count(), policies)
+    overflow.#drainedAt.set(from.raw(policies))
+    overflow.#cells.set(from.raw(overflow.#cells.length))
+    return overflow
   }
 
   #find({ low, high }: Fingerprint): void {

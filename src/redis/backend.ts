@@ -1,3 +1,4 @@
+import { type Clock, monotonicClock } from '../core/clock.js'
 import type { BlocksFound } from '../core/store.js'
 import type { Backend, Call, LimiterTerms, Operating, Swapping } from '../remote/backend.js'
 import type { Holding } from '../remote/permits/holdings.js'
@@ -35,6 +36,8 @@ export class RedisBackend implements Backend {
   readonly #prefix: string
   readonly #time: TimeSource
   readonly #clock: (() => number) | null
+  /** About the time that the server has. */
+  readonly #now: Clock
   readonly #runners = new Map<Script, ScriptRunner>()
   readonly #jointRunners = new Map<Script, JointRunner>()
   readonly #permitRunners = new Map<Script, PermitRunner>()
@@ -45,6 +48,7 @@ export class RedisBackend implements Backend {
     this.#prefix = prefix
     this.#clock = clock
     this.#time = clock === null ? 'server' : 'given'
+    this.#now = clock ?? monotonicClock
     if (connection.isCluster)
       this.nodes = () => Array.from({ length: slotCount }, (_, slot) => this.nodeOf(slot))
   }
@@ -60,13 +64,14 @@ export class RedisBackend implements Backend {
   open(terms: LimiterTerms): Operating | Swapping {
     const tier = PermitTier.of(terms.policies)
     if (tier !== null && canDecide(tier.windowsOf(terms.policies)))
-      return new PermitOperating(terms, tier, this.#time, (script) => this.#permitRunnerOf(script))
+      return new PermitOperating(terms, tier, this.#time, (script) => this.#permitRunnerOf(script), this.#now)
     return canDecide(terms.policies)
       ? new RedisOperating(
           terms,
           this.#time,
           (script) => this.#runnerOf(script),
-          (rules) => jointRules(rules, this.#time, (script) => this.#jointRunnerOf(script))
+          this.#now,
+          (rules) => jointRules(rules, this.#time, this.#now, (script) => this.#jointRunnerOf(script))
         )
       : new RedisSwapping(this.#link, this.#time, this.#prefix, terms.name)
   }

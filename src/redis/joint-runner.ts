@@ -1,9 +1,11 @@
+import type { Clock } from '../core/clock.js'
 import type { HeadgateError } from '../core/errors.js'
 import type { Answer, Call, Runner } from '../remote/backend.js'
 import { faultOf } from './failure.js'
 import { keyOf } from './keys.js'
 import type { Link } from './link.js'
 import type { RedisRequest } from './script-runner.js'
+import { turning } from './scripts/calendar-starts.js'
 import { jointScript } from './scripts/decision-script.js'
 import { ReplyReader } from './scripts/reply.js'
 import { type RedisRules, ruleArguments } from './scripts/rules.js'
@@ -14,15 +16,18 @@ import { StrategyNames } from './scripts/strategy-names.js'
 export function jointRules(
   rules: readonly RedisRules[],
   time: TimeSource,
+  now: Clock,
   runnerOf: (script: Script) => Runner
 ): readonly RedisRules[] {
   const all = rules.map(({ parts }) => parts!)
   const names = new StrategyNames(all.flatMap(({ policies, lowest }) => [...policies, ...(lowest ?? [])]))
   const runner = runnerOf(jointScript(time, all, names))
-  return rules.map(({ policies, suffixes, parts }) => ({
-    ...{ policies, suffixes, parts, runner, own: null },
-    argv: ruleArguments(parts!, names)
-  }))
+  return rules.map(({ policies, suffixes, parts }) =>
+    turning(policies, now, (at) => ({
+      ...{ policies, suffixes, parts, runner, own: null },
+      argv: ruleArguments({ ...parts!, now: at }, names)
+    }))
+  )
 }
 
 /** Decides about the keys of several limiters together: operations `join`, as many in a row as each of them says. */

@@ -1,5 +1,7 @@
+import type { Clock } from '../core/clock.js'
 import type { Policy } from '../core/policy.js'
 import type { LimiterTerms, Operating, Runner } from '../remote/backend.js'
+import { turning } from './scripts/calendar-starts.js'
 import { ownScript, sharedScript } from './scripts/decision-script.js'
 import { checkLimits, type Layout, layoutOf } from './scripts/layout.js'
 import { type RedisRules, ruleArguments } from './scripts/rules.js'
@@ -16,18 +18,22 @@ export class RedisOperating implements Operating {
   readonly #time: TimeSource
   readonly #runnerOf: (script: Script) => Runner
   readonly #jointRulesOf: (rules: readonly RedisRules[]) => readonly RedisRules[]
+  readonly #now: Clock
   readonly #own = new Set<Script>()
 
+  /** @param now about the time that the server has */
   constructor(
     terms: LimiterTerms,
     time: TimeSource,
     runnerOf: (script: Script) => Runner,
+    now: Clock,
     jointRulesOf: (rules: readonly RedisRules[]) => readonly RedisRules[]
   ) {
     this.#terms = terms
     this.#layout = layoutOf(terms)
     this.#time = time
     this.#runnerOf = runnerOf
+    this.#now = now
     this.#jointRulesOf = jointRulesOf
   }
 
@@ -37,7 +43,11 @@ export class RedisOperating implements Operating {
 
   rulesFor(policies: readonly Policy[], lowest: readonly Policy[] | null): RedisRules {
     checkLimits(policies)
-    const parts = { terms: this.#terms, layout: this.#layout, policies, lowest }
+    return turning(policies, this.#now, (now) => this.#made(policies, lowest, now))
+  }
+
+  #made(policies: readonly Policy[], lowest: readonly Policy[] | null, now: number): RedisRules {
+    const parts = { terms: this.#terms, layout: this.#layout, policies, lowest, now }
     const names = new StrategyNames([...policies, ...(lowest ?? [])])
     const { suffixes } = this.#layout
     const own = this.#own.size < mostScripts ? ownScript(this.#time, parts, names) : null

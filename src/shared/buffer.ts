@@ -1,3 +1,4 @@
+import { warnOfLostCounters } from '../core/calendar/lost-at-restart.js'
 import { Names } from '../core/names.js'
 import { badOption } from '../core/options.js'
 import { countsInFlight, PermitBuckets } from '../core/permit-buckets.js'
@@ -5,6 +6,8 @@ import type { Policy } from '../core/policy.js'
 import type { Buckets, BucketsOptions } from '../core/store.js'
 import { Fingerprint } from '../memory/fingerprint.js'
 import { Permits } from '../memory/permits.js'
+import { sealed } from '../memory/saving/envelope.js'
+import { type NumberReader, NumberWriter } from '../memory/saving/numbers.js'
 import { Attachment } from './attachment.js'
 import { SharedBuckets } from './buckets.js'
 import { bucketsFor, tableUnits } from './chain-table.js'
@@ -13,6 +16,7 @@ import { SharedPermits } from './permits.js'
 import { returnSpares, takenFrom } from './records.js'
 import type { Region } from './region.js'
 import { Regions, regionListInts } from './regions.js'
+import { restoreRegions, saveRegions } from './saved-regions.js'
 import { blockUnits } from './shared-blocks.js'
 import { mostThreads, threadInts } from './slots.js'
 import { warnOfUnwatched } from './thread-watch.js'
@@ -29,7 +33,7 @@ export interface SharedHandle {
 const magic = 0x68670005
 
 /** The whole numbers at the beginning of a buffer; after them the list of regions, and the places of threads. */
-const Head = { magic: 0, maxKeys: 2, seed: 4, ints: 16 } as const
+const Head = { magic: 0, isKept: 1, maxKeys: 2, seed: 4, ints: 16 } as const
 const placesAt = Head.ints + regionListInts
 
 const headUnits = aligned((placesAt + threadInts) / 2)
@@ -46,13 +50,17 @@ const leastUnits = 2 ** 21
 const mostUnits = 2 ** 29
 
 /** Prepares a buffer. Pages that nothing is written to take no memory. */
-export function newBuffer(maxKeys: number, maxBytes: number | undefined): SharedArrayBuffer {
+export function newBuffer(
+  maxKeys: number,
+  maxBytes: number | undefined,
+  seed: Int32Array = randomFillSync(new Int32Array(4))
+): SharedArrayBuffer {
   const one = limiterUnits(maxKeys, 2)
   if (maxBytes !== undefined && Math.floor(maxBytes / 8) < headUnits + one)
     throw badOption('maxBytes', maxBytes, `one limiter of ${maxKeys} keys takes ${8 * (headUnits + one)}`)
   const buffer = maxBytes === undefined ? usual(maxKeys) : asked(maxBytes)
   const ints = new Int32Array(buffer, 0, Head.ints)
-  randomFillSync(ints.subarray(Head.seed, Head.seed + 4))
+  ints.set(seed, Head.seed)
   ints[Head.maxKeys] = maxKeys
   Atomics.store(ints, Head.magic, magic)
   return buffer
@@ -119,6 +127,7 @@ export class AttachedBuffer {
     this.#memory = new SharedMemory(handle.buffer)
     const { ints } = this.#memory
     this.#maxKeys = ints[Head.maxKeys]!
+    this.#memory.maxKeys = this.#maxKeys
     this.#print = new Fingerprint(ints.slice(Head.seed, Head.seed + 4))
     const regions = new Regions(this.#memory, Head.ints, this.#memory.words.length)
     this.#regions = regions
@@ -138,12 +147,34 @@ export class AttachedBuffer {
     this.#memory.attachment.leave()
   }
 
+  /** All that the limiters of all threads hold, as bytes. */
+  save(): Uint8Array {
+    const { ints } = this.#memory
+    ints[Head.isKept] = 1
+    const to = new NumberWriter()
+    to.number(this.#maxKeys)
+    to.raw(new Float64Array(ints.slice(Head.seed, Head.seed + 4).buffer))
+    saveRegions(this.#memory, [...this.#regions.all(headUnits)], to)
+    return sealed('sharedStore', to.parts)
+  }
+
+  /** Reads what was saved into a buffer that is new. */
+  restore(from: NumberReader): void {
+    restoreRegions(this.#memory, this.#regions, { first: headUnits, from })
+  }
+
+  /** Notes that the user knows that counters are lost unless they are saved. */
+  keep(): void {
+    this.#memory.ints[Head.isKept] = 1
+  }
+
   clear(): void {
     for (const buckets of this.#opened.values()) buckets.clear()
   }
 
   open(options: BucketsOptions): Buckets {
     const { policies } = options
+    if (this.#isOwn && this.#memory.ints[Head.isKept] === 0) warnOfLostCounters(policies)
     const region = this.#names.claim(options, (identity) =>
       this.#regions.open(identity, policies, this.#maxKeys, headUnits)
     )

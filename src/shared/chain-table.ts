@@ -1,6 +1,6 @@
 import { Chain } from './chain.js'
 import { aligned, line, type SharedMemory } from './memory.js'
-import { Records, recordHead, spareRecords, spareUnits } from './records.js'
+import { layoutOf, Records, recordHead, spareRecords, spareUnits } from './records.js'
 import { recordHalf } from './word.js'
 
 /** What a table is made for. */
@@ -35,6 +35,15 @@ export function tableUnits(shape: TableShape): number {
   return (
     2 * line + spareUnits + aligned(shape.buckets) + aligned(recordsOf(shape) * (recordHead + shape.slots))
   )
+}
+
+/** The slots and the buckets of a table that any thread has made; null if none has. */
+export function tableLayout(
+  memory: SharedMemory,
+  begin: number
+): { readonly slots: number; readonly buckets: number } | null {
+  const { first, stride } = layoutOf(memory, begin)
+  return stride === 0 ? null : { slots: stride - recordHead, buckets: first - begin - 2 * line - spareUnits }
 }
 
 /** A table of chains: which keys have a record, and whether there is room for more. */

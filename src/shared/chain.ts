@@ -91,6 +91,12 @@ export class Chain {
     return `${ints[begin]} ${ints[begin + 1]}`
   }
 
+  /** The same as the bytes of a number. */
+  get print(): Float64Array {
+    const unit = this.#records.unitOf(this.found)
+    return this.#records.memory.numbers.subarray(unit, unit + 1)
+  }
+
   /** Goes back to before the first record. */
   rewind(): void {
     this.found = 0

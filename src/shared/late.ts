@@ -42,6 +42,10 @@ export class LateBuffer {
     return this.attached.handle
   }
 
+  save(): Uint8Array {
+    return this.attached.save()
+  }
+
   clear(): void {
     this.attached.clear()
   }

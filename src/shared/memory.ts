@@ -7,6 +7,8 @@ export class SharedMemory {
   readonly numbers: Float64Array
   /** This thread's place in it. */
   attachment!: Attachment
+  /** The most keys of each limiter. */
+  maxKeys = 0
 
   constructor(buffer: SharedArrayBuffer) {
     this.words = new BigInt64Array(buffer)

@@ -133,6 +133,15 @@ export function takenFrom({ ints }: SharedMemory, control: number): number {
   return ints[2 * (control + Control.taken)]!
 }
 
+/** Where the records of a pool begin, and how long they are; 0 before any thread has made it. */
+export function layoutOf(
+  { numbers }: SharedMemory,
+  control: number
+): { readonly first: number; readonly stride: number } {
+  const stride = numbers[control + Control.stride]!
+  return { first: numbers[control + Control.begin]! + stride, stride }
+}
+
 /** Gives back what is noted for the thread at a place, which has ended. */
 export function returnSpares(memory: SharedMemory, control: number, slot: number): void {
   const { ints, numbers } = memory

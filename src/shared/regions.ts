@@ -7,6 +7,30 @@ import { type Region, regionOf } from './region.js'
 import { blocksPoolAt } from './shared-blocks.js'
 import { mostThreads } from './slots.js'
 
+/** Where the parts of a region begin: the words of its tiers, and the pools of its records. */
+interface Places {
+  readonly units: number
+  readonly tiers: number
+  readonly table: number
+  readonly blocks: number
+  /** -1 where it has none. */
+  readonly permits: number
+}
+
+/** A region of the list. */
+export interface ListedRegion extends Places {
+  /** What it is known by, and its rule. */
+  readonly identity: Int32Array
+  /** False for what was restored, and no limiter has opened since. */
+  readonly isOpened: boolean
+}
+
+/**
+ * A bit of the first word of an identity, set as long as no limiter has opened a region that was restored: until then its name
+ * may have another rule.
+ */
+const unopened = 1
+
 /** Limiters that a buffer has room for, if they are not too large. */
 export const mostRegions = 1024
 
@@ -56,6 +80,7 @@ export class Regions {
    */
   open(identity: Identity, policies: readonly Policy[], maxKeys: number, first: number): Region {
     const id = digestOf(identity.id)
+    id[0]! &= ~unopened
     const rule = digestOf(identity.rule)
     let begin = first
     for (let i = 0; i < mostRegions; i++) {
@@ -63,10 +88,9 @@ export class Regions {
       const draft =
         Atomics.load(this.#ints, at) ||
         this.#append(at, [...id, ...rule], this.#checkRoom(identity, regionOf(policies, maxKeys, begin)))
-      if (this.#matches(draft, 0, id)) {
-        if (this.#matches(draft, 4, rule)) return regionOf(policies, maxKeys, begin)
+      if (this.#matches(draft, 4, rule) && this.#isOf(draft, id)) return regionOf(policies, maxKeys, begin)
+      if (this.#matches(draft, 0, id))
         throw ruleClash(identity.names, 'a limiter of another thread', identity.label)
-      }
       begin += this.#sumAt(draft, Draft.units)
     }
     this.#refused.set(identity.id, 0)
@@ -85,6 +109,40 @@ export class Regions {
       'HEADGATE_STORE_FULL',
       `${label} needs ${units * 8} bytes of the shared store, and ${(this.#end - begin) * 8} are left: give it a \`maxBytes\` of at least ${needed * 8} for all that it has been asked for, or a lower \`maxKeys\`.`
     )
+  }
+
+  /** All regions, the first being at `first`. */
+  *all(first: number): Generator<ListedRegion> {
+    let begin = first
+    for (const draft of this.#listed()) {
+      const identity = Int32Array.from({ length: 8 }, (_, i) => this.#draftAt(draft, i))
+      const permits = this.#sumAt(draft, Draft.permits)
+      const units = this.#sumAt(draft, Draft.units)
+      const [table, blocks] = [this.#sumAt(draft, Draft.table), this.#sumAt(draft, Draft.blocks)]
+      const isOpened = (identity[0]! & unopened) === 0
+      identity[0]! &= ~unopened
+      yield {
+        ...{ identity, units, tiers: begin, table: begin + table, blocks: begin + blocks, isOpened },
+        permits: permits > 0 ? begin + permits : -1
+      }
+      begin += units
+    }
+  }
+
+  /**
+   * Appends a region that was saved, for limiters to open.
+   * @throws HeadgateError `HEADGATE_STORE_FULL`
+   */
+  restore(region: ListedRegion): void {
+    const { units, tiers } = region
+    if (tiers + units > this.#end)
+      throw new HeadgateError(
+        'HEADGATE_STORE_FULL',
+        `What was saved needs ${(tiers + units) * 8} bytes and more: give the store a \`maxBytes\` as large as it had.`
+      )
+    const identity = Array.from(region.identity, (word, i) => (i === 0 ? word | unopened : word))
+    const at = this.#list + 16 + [...this.#listed()].length
+    this.#ints[at] = this.#drafted(identity, region)
   }
 
   /** Where the pools of records of all regions begin, the first region being at `first`. */
@@ -117,13 +175,19 @@ export class Regions {
   }
 
   /** Appends a region to the list, and gives the one that is there then. */
-  #append(at: number, identity: readonly number[], { units, tiers, table, blocks, permits }: Region): number {
-    const draft = this.#draftOf()
-    const places = [units, table - tiers, blocksPoolAt(blocks) - tiers, Math.max(0, permits - tiers)]
-    const halves = places.flatMap((place) => [place % 2 ** 30, Math.floor(place / 2 ** 30)])
-    this.#ints.set([...identity, ...halves], this.#drafts + draft * draftInts)
+  #append(at: number, identity: readonly number[], region: Region): number {
+    const draft = this.#drafted(identity, { ...region, blocks: blocksPoolAt(region.blocks) })
     const winner = Atomics.compareExchange(this.#ints, at, 0, draft)
     return winner === 0 ? draft : winner
+  }
+
+  /** A draft of a region, `blocks` being where the pool of their records begins. */
+  #drafted(identity: readonly number[], { units, tiers, table, blocks, permits }: Places): number {
+    const draft = this.#draftOf()
+    const places = [units, table - tiers, blocks - tiers, Math.max(0, permits - tiers)]
+    const halves = places.flatMap((place) => [place % 2 ** 30, Math.floor(place / 2 ** 30)])
+    this.#ints.set([...identity, ...halves], this.#drafts + draft * draftInts)
+    return draft
   }
 
   /** A draft that is not in the list: the last of whoever is or was at this place, unless that is in the list now. */
@@ -145,6 +209,13 @@ export class Regions {
   #isListed(draft: number): boolean {
     for (const listed of this.#listed()) if (listed === draft) return true
     return false
+  }
+
+  /** True where a region is of a limiter, which has opened it from now on. */
+  #isOf(draft: number, id: Int32Array): boolean {
+    if (!id.every((word, i) => (this.#draftAt(draft, i) & (i === 0 ? ~unopened : -1)) === word)) return false
+    Atomics.store(this.#ints, this.#drafts + draft * draftInts, id[0]!)
+    return true
   }
 
   #matches(draft: number, offset: number, digest: Int32Array): boolean {

@@ -3,7 +3,7 @@ import { SteadyTime } from '../core/clock.js'
 import type { BlockPage, BlocksFound } from '../core/store.js'
 import type { Fingerprint } from '../memory/fingerprint.js'
 import { BlockedKey, keySlots } from './blocked-key.js'
-import { bucketsFor, ChainTable, tableUnits } from './chain-table.js'
+import { bucketsFor, ChainTable, type TableShape, tableUnits } from './chain-table.js'
 import { line, type SharedMemory } from './memory.js'
 import { SharedTime } from './shared-time.js'
 
@@ -13,13 +13,14 @@ const sweepPerBlock = 8
 /** More where the table is full. */
 const sweepWhenFull = 64
 
-function shapeOf(maxKeys: number) {
+/** The table of the blocks of so many keys. */
+export function blocksShape(maxKeys: number): TableShape {
   return { maxKeys, slots: 1 + keySlots, buckets: bucketsFor(maxKeys, 4), hasOverflow: false }
 }
 
 /** Units that the blocks of a limiter take: a line for their time, and a table. */
 export function blockUnits(maxKeys: number): number {
-  return line + tableUnits(shapeOf(maxKeys))
+  return line + tableUnits(blocksShape(maxKeys))
 }
 
 /** Where the pool of their records begins. */
@@ -38,7 +39,7 @@ export class SharedBlocks {
   constructor(memory: SharedMemory, begin: number, maxKeys: number) {
     // A step back of the clock neither ends nor lengthens a block.
     this.#time = new SharedTime(memory, begin, 0, false, new SteadyTime(0, false))
-    this.#table = new ChainTable(memory, blocksPoolAt(begin), shapeOf(maxKeys))
+    this.#table = new ChainTable(memory, blocksPoolAt(begin), blocksShape(maxKeys))
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { MakeStore } from './clocked-store.js'
 import { type BanSuiteOptions, banCases } from './suite/bans.js'
+import { calendarCases } from './suite/calendar.js'
 import { countingCases } from './suite/counting.js'
 import { slowingCases } from './suite/slowing-down.js'
 import { stateCases } from './suite/state.js'
@@ -10,6 +11,7 @@ import { windowCases } from './suite/windows.js'
 export function storeSuite(name: string, makeStore: MakeStore, options: BanSuiteOptions = {}): void {
   countingCases(name, makeStore)
   windowCases(name, makeStore)
+  calendarCases(name, makeStore)
   stateCases(name, makeStore)
   togetherCases(name, makeStore)
   slowingCases(name, makeStore)

@@ -1,8 +1,10 @@
+import type { Clock } from '../../core/clock.js'
 import { HeadgateError } from '../../core/errors.js'
 import { badOption } from '../../core/options.js'
 import type { Policy } from '../../core/policy.js'
 import type { LimiterTerms, Operating, Runner } from '../../remote/backend.js'
 import type { PermitTier } from '../../remote/permits/permit-tier.js'
+import { turning } from '../scripts/calendar-starts.js'
 import { permitScript } from '../scripts/decision-script.js'
 import { checkLimits, type Layout, layoutOf } from '../scripts/layout.js'
 import { type RedisRules, ruleArguments } from '../scripts/rules.js'
@@ -29,12 +31,21 @@ export class PermitOperating implements Operating {
   readonly #tier: PermitTier
   readonly #time: TimeSource
   readonly #runnerOf: (script: Script) => Runner
+  readonly #now: Clock
 
-  constructor(terms: LimiterTerms, tier: PermitTier, time: TimeSource, runnerOf: (script: Script) => Runner) {
+  /** @param now about the time that the server has */
+  constructor(
+    terms: LimiterTerms,
+    tier: PermitTier,
+    time: TimeSource,
+    runnerOf: (script: Script) => Runner,
+    now: Clock
+  ) {
     this.#terms = terms
     this.#tier = tier
     this.#time = time
     this.#runnerOf = runnerOf
+    this.#now = now
     const { limit } = tier.permitOf(terms.policies)
     if (limit > mostPermits) throw badOption('concurrency', limit, tooMany)
     this.#layout = layoutOf({ ...terms, policies: this.#windowsOf(terms.policies) })
@@ -50,13 +61,15 @@ export class PermitOperating implements Operating {
         'HEADGATE_BAD_LIMIT',
         `The concurrency function of policy '${name}' returned ${limit}: ${tooMany}.`
       )
-    const parts = { terms: this.#terms, layout: this.#layout, policies: windows, lowest: low }
     const names = new StrategyNames([...windows, ...(low ?? [])])
-    return {
-      ...{ policies, tier: this.#tier, suffixes: this.#layout.suffixes, own: null, parts: null },
-      runner: this.#runnerOf(permitScript(this.#time, parts, names)),
-      argv: ruleArguments(parts, names)
-    }
+    return turning(windows, this.#now, (now) => {
+      const parts = { terms: this.#terms, layout: this.#layout, policies: windows, lowest: low, now }
+      return {
+        ...{ policies, tier: this.#tier, suffixes: this.#layout.suffixes, own: null, parts: null },
+        runner: this.#runnerOf(permitScript(this.#time, parts, names)),
+        argv: ruleArguments(parts, names)
+      }
+    })
   }
 
   /** None where there are none: what is blocked needs no tier. */

@@ -40,9 +40,18 @@ function stepsOf(parts: RuleParts, names: StrategyNames): string {
     offsets.push(end + timeNumbers + 1)
     end += timeNumbers + slots
   }
+  const { now } = parts
   const tiers = policies.map((policy, i) => {
     const low = lowest === null || lowest[i] === policy ? null : lowest[i]!
-    return { policy, low, name: names.of(policy), lowName: low && names.of(low), at: offsets[i]!, n: i + 1 }
+    return {
+      policy,
+      low,
+      name: names.of(policy),
+      lowName: low && names.of(low),
+      at: offsets[i]!,
+      n: i + 1,
+      now
+    }
   })
   return plainLua({ ...parts, tiers, size: end })
 }
@@ -54,6 +63,7 @@ interface PlainTier {
   readonly lowName: string | null
   /** The index of its first slot. */
   readonly at: number
+  readonly now: number
   /** Its number, which its variables end in. */
   readonly n: number
 }
@@ -100,20 +110,20 @@ ${replying(plain, ['0', ...tiers.flatMap(denied)])}
 `
 }
 
-function declaration({ policy, low, name, lowName, n }: PlainTier): string {
-  const own = `  local rule${n}, check${n}, charge${n} = ${luaTable(plainRuleOf(policy))}, strategies['${name}'].check, strategies['${name}'].charge\n`
+function declaration({ policy, low, name, lowName, n, now }: PlainTier): string {
+  const own = `  local rule${n}, check${n}, charge${n} = ${luaTable(plainRuleOf(policy, now))}, strategies['${name}'].check, strategies['${name}'].charge\n`
   if (low === null) return own
   const { limit, capacity } = low
-  const rule = luaTable(plainRuleOf({ ...policy, limit, capacity }))
+  const rule = luaTable(plainRuleOf({ ...policy, limit, capacity }, now))
   return `${own}  local lowRule${n}, lowCheck${n} = ${rule}, strategies['${lowName}'].check\n`
 }
 
 /** What its strategy, which is built in, looks at. */
-function plainRuleOf(policy: PlainTier['policy']): LuaFields {
-  const { limit, windowMs, capacity, align, delayAfter } = luaRuleOf(policy)
+function plainRuleOf(policy: PlainTier['policy'], now: number): LuaFields {
+  const { limit, windowMs, capacity, align, delayAfter } = luaRuleOf(policy, now)
   return {
     ...{ limit, windowMs, capacity },
-    align: policy.align === undefined ? undefined : align,
+    align: policy.align === undefined && policy.calendar === null ? undefined : align,
     delayAfter: policy.shapes ? delayAfter : undefined
   }
 }

@@ -1,5 +1,6 @@
 import type { Policy } from '../../core/policy.js'
 import type { LimiterTerms, Rules, Runner } from '../../remote/backend.js'
+import { startsAround } from './calendar-starts.js'
 import type { Layout } from './layout.js'
 import { argument, type LuaFields, luaTable } from './lua-words.js'
 import type { Script } from './script.js'
@@ -12,6 +13,8 @@ export interface RuleParts {
   readonly policies: readonly Policy[]
   /** The lowest limits that keys were charged under; null if limits do not vary. */
   readonly lowest: readonly Policy[] | null
+  /** The time, as far as it is known here: what is told of a calendar is around it. */
+  readonly now: number
 }
 
 /** The rules of one limiter, and how scripts go by them. */
@@ -27,26 +30,32 @@ export interface RedisRules extends Rules {
 }
 
 /** What a strategy in Lua sees of its rule. */
-export function luaRuleOf(policy: Policy): LuaFields {
+export function luaRuleOf(policy: Policy, now: number): LuaFields {
   const { limit, windowMs, capacity } = policy
-  return { limit, windowMs, capacity, ...optionsOf(policy) }
+  return { limit, windowMs, capacity, ...optionsOf(policy, now) }
 }
 
-function optionsOf({ align, burst, delayAfter }: Policy): LuaFields {
-  return { align: `'${align ?? 'clock'}'`, burst: burst ?? 0, delayAfter: delayAfter ?? 0 }
+function optionsOf(policy: Policy, now: number): LuaFields {
+  const { burst, delayAfter } = policy
+  return { align: `'${alignOf(policy, now)}'`, burst: burst ?? 0, delayAfter: delayAfter ?? 0 }
+}
+
+/** Where windows begin; of those of a calendar the starts. */
+function alignOf({ align, calendar }: Policy, now: number): string {
+  return calendar === null ? (align ?? 'clock') : startsAround(calendar, now)
 }
 
 /** The rules as Lua, in the form of lua/given-rules.lua. */
-export function luaRules({ terms, layout, policies, lowest }: RuleParts, names: StrategyNames): string {
+export function luaRules({ terms, layout, policies, lowest, now }: RuleParts, names: StrategyNames): string {
   const { blockMs, countDenied } = terms
   const strategy = (policy: Policy) => `strategies['${names.of(policy)}']`
   const tiers = policies.map((policy, i) => {
     const low = lowest === null || lowest[i] === policy ? undefined : lowest[i]
     return luaTable({
-      ...luaRuleOf(policy),
+      ...luaRuleOf(policy, now),
       strategy: strategy(policy),
       ...tierOf(policy, layout, i),
-      lowest: low && luaTable({ ...luaRuleOf({ ...policy, ...limitsOf(low) }), strategy: strategy(low) })
+      lowest: low && luaTable({ ...luaRuleOf({ ...policy, ...limitsOf(low) }, now), strategy: strategy(low) })
     })
   })
   return luaTable({ blockMs, countDenied, varies: lowest !== null }, tiers)
@@ -54,7 +63,7 @@ export function luaRules({ terms, layout, policies, lowest }: RuleParts, names: 
 
 /** The rules as arguments. */
 export function ruleArguments(
-  { terms, layout, policies, lowest }: RuleParts,
+  { terms, layout, policies, lowest, now }: RuleParts,
   names: StrategyNames
 ): readonly string[] {
   return [
@@ -67,7 +76,7 @@ export function ruleArguments(
       return [
         names.of(policy),
         ...[policy.limit, policy.windowMs, policy.capacity].map(argument),
-        policy.align ?? 'clock',
+        alignOf(policy, now),
         ...[policy.burst ?? 0, policy.delayAfter ?? 0, slots].map(argument),
         ...[isApart, aligned, shapes].map(flag),
         ...(lowest === null ? [] : lowestOf(lowest[i]!, policy, names))

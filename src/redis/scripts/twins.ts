@@ -1,4 +1,5 @@
 import { banTermsOf } from '../../core/bans/ban-record.js'
+import { calendarWindow } from '../../core/strategies/calendar-window.js'
 import { closed, open } from '../../core/strategies/constant.js'
 import { endlessOf } from '../../core/strategies/endless.js'
 import { fixedWindow } from '../../core/strategies/fixed-window.js'
@@ -9,6 +10,7 @@ import { slidingWindow } from '../../core/strategies/sliding-window.js'
 import { tokenBucket } from '../../core/strategies/token-bucket.js'
 import type { Strategy } from '../../core/strategy.js'
 import banRecordLua from '../lua/ban-record.lua'
+import calendarWindowLua from '../lua/calendar-window.lua'
 import closedLua from '../lua/closed.lua'
 import debt from '../lua/debt.lua'
 import endlessLua from '../lua/endless.lua'
@@ -26,6 +28,7 @@ const tokenBucketTwin = exact + debt + tokenBucketLua
 /** The Lua of the built-in strategies, in the form of `Strategy.lua`. */
 const twins: ReadonlyMap<Strategy, string> = new Map([
   [fixedWindow, fixedWindowLua],
+  [calendarWindow, calendarWindowLua],
   [slidingWindow, exact + slidingWindowLua],
   [slidingLog, slidingLogLua],
   [tokenBucket, tokenBucketTwin],

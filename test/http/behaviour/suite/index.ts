@@ -3,6 +3,7 @@ import { describeBeyondHost } from '../extent.js'
 import type { Framework } from '../harness.js'
 import { bans } from './bans.js'
 import { byHand } from './by-hand.js'
+import { calendar } from './calendar.js'
 import { denial } from './denial.js'
 import { errors } from './errors.js'
 import { headers } from './headers.js'
@@ -20,6 +21,7 @@ import { whoIsCounted } from './who-is-counted.js'
 export function behaviour(framework: Framework): void {
   describe(`${framework.name}: keys and proxies`, () => keysAndProxies(framework))
   describe(`${framework.name}: headers`, () => headers(framework))
+  describe(`${framework.name}: calendar`, () => calendar(framework))
   describe(`${framework.name}: denial`, () => denial(framework))
   describe(`${framework.name}: options`, () => options(framework))
   describe(`${framework.name}: bans`, () => bans(framework))
