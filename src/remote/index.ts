@@ -1,6 +1,7 @@
 export type { AsyncStore } from '../core/async-store.js'
 export { HeadgateError } from '../core/errors.js'
 export type { Policy } from '../core/policy.js'
+export type { Blocked, BlocksFound } from '../core/store.js'
 export { type OnStoreError, Out, outSize, type Verdict } from '../core/verdict.js'
 export type {
   Backend,
@@ -16,6 +17,7 @@ export type {
   Swapped,
   Swapping
 } from './backend.js'
+export { blockIn } from './block-in.js'
 export type { Changed, Decided, Operation, Repay } from './operation.js'
 export type { RemoteStoreOptions, StoreState } from './options.js'
 export type { Holding } from './permits/holdings.js'

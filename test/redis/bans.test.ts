@@ -175,6 +175,23 @@ describe.skipIf(servers === null)('bans in Redis', () => {
     }
   })
 
+  it('are listed, and cleared, through a client that puts a prefix before each key', async () => {
+    const prefixing = new Redis(servers!.single, { keyPrefix: `${prefix}app*:` })
+    const store = redisStore(prefixing, { prefix, deadline: '10s' })
+    const limiter = createLimiter({
+      name: 'api',
+      limit: 1,
+      window: '1m',
+      ban: { after: 1, for: '1h' },
+      store
+    })
+    await several(2, () => limiter.consume('key'))
+    expect((await limiter.bans()).bans).toEqual([{ key: 'key', remainingMs: expect.any(Number) }])
+    await limiter.clear()
+    expect(await keysLeft()).toEqual([])
+    prefixing.disconnect()
+  })
+
   it('cannot be listed by a function that leads to a cluster, nor while Redis fails', async () => {
     const store = redisStore(send, { prefix, cluster: true })
     const limiter = createLimiter({ name: 'api', limit: 1, window: '1s', store })

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import {
   type Backend,
+  type BlocksFound,
+  blockIn,
   type Decide,
   type LimiterTerms,
   type Locking,
@@ -21,6 +23,10 @@ class Table {
 
   ids(): readonly string[] {
     return [...this.#rows.keys()]
+  }
+
+  textOf(id: string): string {
+    return this.#rows.get(id)?.text ?? ''
   }
 
   /** `SELECT … FOR UPDATE`, what is done with the row, and `COMMIT`, or `ROLLBACK` if that throws. */
@@ -70,6 +76,20 @@ class TableBackend implements Backend {
   async *clear(name: string | null): AsyncGenerator<void> {
     for (const id of this.#table.ids())
       if (name === null || id.startsWith(`${name}:`)) yield this.#table.transaction(id, () => undefined)
+  }
+
+  async *blocks(limiter: LimiterTerms, after: string | null): AsyncGenerator<BlocksFound> {
+    const begin = `${limiter.name}:`
+    const ids = this.#table.ids().filter((id) => id.startsWith(begin))
+    for (let i = Number(after ?? 0); i < ids.length; i += 10) {
+      const blocks = ids.slice(i, i + 10).map((id) => ({
+        key: id.slice(begin.length),
+        remainingMs: blockIn(limiter, this.#table.textOf(id), this.#now())
+      }))
+      await setImmediate()
+      const next = i + 10 < ids.length ? String(i + 10) : null
+      yield { blocks: blocks.filter(({ remainingMs }) => remainingMs > 0), next }
+    }
   }
 
   open({ name }: LimiterTerms): Locking {

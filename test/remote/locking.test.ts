@@ -4,7 +4,7 @@ import { storeSuite } from '../store-suite/store-suite.js'
 import { vectorSuite } from '../store-suite/vector-suite.js'
 import { lockingStore } from './locking-store.js'
 
-storeSuite('a store that locks', lockingStore, { canList: false })
+storeSuite('a store that locks', lockingStore)
 vectorSuite('a store that locks', lockingStore)
 differential('a store that locks', lockingStore, 60)
 clockStepSuite('a store that locks', lockingStore)

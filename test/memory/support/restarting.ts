@@ -1,5 +1,5 @@
 import type { Policy } from '../../../src/core/policy.js'
-import type { Buckets, BucketsOptions, Store } from '../../../src/core/store.js'
+import type { BlockPage, BlocksFound, Buckets, BucketsOptions, Store } from '../../../src/core/store.js'
 import type { Action, Verdict } from '../../../src/core/verdict.js'
 
 /** A store that can be saved. */
@@ -65,9 +65,13 @@ class Restarted implements Buckets {
     this.#buckets.clear()
   }
 
-  block(key: string, blockMs: number, now: number): boolean {
+  block(key: string, blockMs: number, now: number, isLeast?: boolean): boolean {
     this.#restart()
-    return this.#buckets.block(key, blockMs, now)
+    return this.#buckets.block(key, blockMs, now, isLeast)
+  }
+
+  blocks(page: BlockPage, now: number): BlocksFound {
+    return this.#buckets.blocks!(page, now)
   }
 
   size(now: number): number {

@@ -11,16 +11,10 @@ const minute = 60 * s
 const hour = 60 * minute
 const day = 24 * hour
 
-/** What a store is able to. */
-export interface BanSuiteOptions {
-  /** False for one that cannot list what it blocks. */
-  readonly canList?: boolean
-}
-
 const waits = (decisions: readonly Decision[]) => decisions.map(({ retryAfterMs }) => retryAfterMs)
 
 /** Who is banned, for how long, and who is listed. */
-export function banCases(name: string, makeStore: MakeStore, { canList = true }: BanSuiteOptions = {}): void {
+export function banCases(name: string, makeStore: MakeStore): void {
   const { fresh, on } = suited(makeStore)
   const ban = { after: 3, within: '10m', for: '1h', growth: 2, max: '3h', forget: '1d' } as const
   const oneEach: Suited = { limit: 1, window: '1s', ban }
@@ -178,7 +172,7 @@ export function banCases(name: string, makeStore: MakeStore, { canList = true }:
     )
   })
 
-  describe.runIf(canList)(`${name}: the list of bans`, () => {
+  describe(`${name}: the list of bans`, () => {
     const listed = async (limiter: ReturnType<typeof on>['limiter'], limit?: number) => {
       const all: [string, number][] = []
       let after: string | null = null
@@ -243,11 +237,6 @@ export function banCases(name: string, makeStore: MakeStore, { canList = true }:
           code: expect.stringMatching(/^HEADGATE_(BAD|UNKNOWN)_OPTION$/)
         })
     })
-  })
-
-  it.runIf(!canList)(`${name}: cannot list bans`, async () => {
-    const { limiter } = on(oneEach)
-    await expect((async () => limiter.bans())()).rejects.toMatchObject({ code: 'HEADGATE_MISUSE' })
   })
 
   penaltyCases(name, { on })
