@@ -13,8 +13,11 @@ export type PolicyOrLimits<One, Each = One> =
 /** The option that stands in place of one policy; `readLimits` reads it. */
 const listOption: OptionTable = { limits: { isRequired: true } }
 
+/** The option that stands in the place of all of these: rules of a file, which `http` takes. */
+const rulesOption: OptionTable = { rules: { isRequired: true } }
+
 /** The options that say what the limit is. All others say how it is applied. */
-export const limitOptions: OptionTable = { ...policyOptions, ...listOption }
+export const limitOptions: OptionTable = { ...policyOptions, ...listOption, ...rulesOption }
 
 /** What was written: the policies one by one, and whether they were a list. */
 export interface Written<One> {
@@ -112,9 +115,9 @@ export function inherit(outer: object, own: object, settings: OptionTable): obje
 
 /** What says a limit goes with what says the same kind of limit, as long as `own` does not say all of it. */
 function isInherited(name: string, own: object): boolean {
-  const { limit, window, limits, concurrency } = own as Readonly<Record<string, unknown>>
+  const { limit, window, limits, concurrency, rules } = own as Readonly<Record<string, unknown>>
   if (!isLimitOption(name)) return true
-  if (limits !== undefined || concurrency !== undefined) return false
+  if (limits !== undefined || concurrency !== undefined || rules !== undefined) return false
   if (limit !== undefined && window !== undefined) return false
   const kinds = kindsIn(own)
   const [isWindow, isInFlight] = [kinds.window.length > 0, kinds.inFlight.length > 0]

@@ -6,6 +6,7 @@ import type { PolicyOrLimits } from '../core/policy-or-limits.js'
 import type { Strategy } from '../core/strategy.js'
 import type { KeySpec } from '../http/key.js'
 import type { GateSettings } from '../http/options.js'
+import type { RulesOption } from '../http/request-rules.js'
 import type { RuleOptions } from '../http/rules.js'
 import { type DecoratorContext, type Mark, type Said, write } from './marks.js'
 import { leaveGuard } from './nest.js'
@@ -22,7 +23,7 @@ export interface LimitedRequest {
 
 /** The options of `@Limit`. On a method they may leave out what the class already says. */
 export type LimitOptions<Req, Res> = GateSettings<Req, Res> &
-  PolicyOrLimits<Partial<RuleOptions<Req>>, RuleOptions<Req>>
+  (PolicyOrLimits<Partial<RuleOptions<Req>>, RuleOptions<Req>> | RulesOption)
 
 /** A decorator of a class or a method, of the standard or of TypeScript's `experimentalDecorators`. */
 export interface LimitDecorator {

@@ -5,6 +5,7 @@ import { oneOf } from '../core/readers.js'
 import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
 import { namedPolicies } from '../http/named-policies.js'
 import { type GateOptions, type GateSettings, gateSettings } from '../http/options.js'
+import type { RulesOption } from '../http/request-rules.js'
 import type { RuleOptions } from '../http/rules.js'
 
 const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
@@ -32,7 +33,7 @@ export const hookOptions = {
 export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & HookSettings
 
 /** One policy, or `limits` for several. */
-export type FastifyLimitRules = PolicyOrLimits<RuleOptions<FastifyRequest>>
+export type FastifyLimitRules = PolicyOrLimits<RuleOptions<FastifyRequest>> | RulesOption
 
 /** The options that a route's limit inherits from its plugin if it leaves them out. */
 export const inheritedOptions: OptionTable = { ...gateSettings, ...hookOptions }
@@ -63,6 +64,7 @@ export type RateLimitPluginOptions = FastifyLimitSettings & {
         readonly limit?: undefined
         readonly window?: undefined
         readonly limits?: undefined
+        readonly rules?: undefined
         readonly concurrency?: undefined
       }
   )

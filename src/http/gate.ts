@@ -1,4 +1,5 @@
 import { decisionOf } from '../core/decision.js'
+import { PolicyLimiter } from '../core/limiter.js'
 import { badOption } from '../core/options.js'
 import { OwnPermit } from '../core/permit.js'
 import type { Verdict } from '../core/verdict.js'
@@ -13,6 +14,7 @@ import type { Exchange, Host } from './host.js'
 import { admitInFlight, releaseAtEnd } from './in-flight.js'
 import { type KeyReader, keyReader } from './key.js'
 import { preflightKey } from './key-text.js'
+import type { Who } from './known.js'
 import type { GatePlan } from './options.js'
 import { answered, type Outcome, passed } from './outcome.js'
 import { isPreflight } from './preflight.js'
@@ -53,10 +55,10 @@ export class Gate<Req, Res> implements Recorder {
     this.#denials = new DenialMaker(plan, this.#fields)
     this.isShadow = plan.isShadow
     this.isSilent = plan.headers.fields.length === 0
-    this.usesUser = this.#key.usesUser
+    this.usesUser = this.#key.usesUser || plan.ruled?.usesUser === true
     this.#countOnly = plan.counts === null ? null : new CountOnly(plan.counts, plan.abortedStatus)
     this.#usesAddress = this.#key.usesAddress || plan.allows !== null || plan.denies !== null
-    this.#users = this.usesUser ? new UserWatch() : null
+    this.#users = this.#key.usesUser ? new UserWatch() : null
   }
 
   /**
@@ -79,7 +81,9 @@ export class Gate<Req, Res> implements Recorder {
   #begin(host: Host<Req, Res>, request: Req, response: Res): Outcome | PromiseLike<Outcome> {
     // Read first: a client that leaves while something is awaited takes its address along.
     const client =
-      this.#usesAddress || host.method(request) === 'OPTIONS' ? this.#clients.of(host, request) : nobody
+      this.#usesAddress || this.#plan.ruled?.usesAddress === true || host.method(request) === 'OPTIONS'
+        ? this.#clients.of(host, request)
+        : nobody
     const { skip = null } = this.#plan
     if (skip === null) return this.#admit(host, request, response, client)
     const skips = skip(request)
@@ -95,11 +99,18 @@ export class Gate<Req, Res> implements Recorder {
     for (const limiter of this.#plan.rules.limiters) limiter.close()
   }
 
+  /** Forgets whom it has counted, where that is kept in this process; elsewhere others may still count there. */
+  forget(): void {
+    for (const limiter of this.#plan.rules.limiters) if (limiter instanceof PolicyLimiter) limiter.clear()
+  }
+
   /** What its limiter by hand is made of: see `limiterBehind`. */
   handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
+    const keyOf = (who: Who) => this.#key.of(who)
+    if (this.#plan.ruled !== null) return this.#plan.ruled.handParts(hostOf, keyOf)
     return {
       rules: this.#plan.rules,
-      keyOf: (who) => this.#key.of(who),
+      keyOf,
       keyOfRequest: (request) => this.#keyOf(hostOf(request), request)
     }
   }
@@ -109,16 +120,13 @@ export class Gate<Req, Res> implements Recorder {
     this.#fields.set(host, response, record)
   }
 
-  #admit(
-    host: Host<Req, Res>,
-    request: Req,
-    response: Res,
-    { address, standing }: Client
-  ): Outcome | PromiseLike<Outcome> {
-    const { allows, denies, ipv6Subnet } = this.#plan
+  #admit(host: Host<Req, Res>, request: Req, response: Res, client: Client): Outcome | PromiseLike<Outcome> {
+    const { allows, denies, ipv6Subnet, ruled } = this.#plan
+    const { address, standing } = client
     if (allows !== null && standing === 'client' && allows(address)) return passed
     if (denies !== null && !this.isShadow && (standing === 'unreadable' || denies(address)))
       return this.#denials.forbid(host, request)
+    if (ruled !== null) return ruled.enter(host, request, response, client)
     if (isPreflight(host, request))
       return this.#price(host, request, response, preflightKey(addressKey(address, ipv6Subnet)), 'preflight')
     const key = this.#key.read(request, address, host)

@@ -4,16 +4,19 @@ import { limitOptions, type PolicyOrLimits, readLimits } from '../core/policy-or
 import type { Owner } from '../core/store.js'
 import { type LimiterSettings, limiterOptions, warnOfIdle } from '../limiter/options.js'
 import type { ForwardedSource } from './forwarded.js'
+import { Gate } from './gate.js'
 import { type HeaderPlan, headerPlan } from './headers/index.js'
 import { type CountPredicate, type HttpSettings, httpOptions, type ShadowListener } from './http-options.js'
 import type { KeySpec } from './key.js'
+import type { RulesOption } from './request-rules.js'
+import { type GateChoice, RuledGates } from './ruled-gates.js'
 import { type PerRequest, type RuleOptions, type RuleSource, ruleSource } from './rules.js'
 
 /** The options of an HTTP limiter other than its policies. */
 export interface GateSettings<Req, Res> extends LimiterSettings, HttpSettings<Req, Res> {}
 
 /** Options of one policy, or `limits` for several on the same key. */
-export type GateOptions<Req, Res> = GateSettings<Req, Res> & PolicyOrLimits<RuleOptions<Req>>
+export type GateOptions<Req, Res> = GateSettings<Req, Res> & (PolicyOrLimits<RuleOptions<Req>> | RulesOption)
 
 /** How those are read. A route may inherit them from its plugin. */
 export const gateSettings: OptionTable = { ...limiterOptions, ...httpOptions }
@@ -24,6 +27,8 @@ export const gateOptions: OptionTable = { ...limitOptions, ...gateSettings }
 /** Options, validated and compiled once. */
 export interface GatePlan<Req, Res> {
   readonly rules: RuleSource<Req>
+  /** What decides in the place of `rules`: rules of a file. */
+  readonly ruled: GateChoice<Req, Res> | null
   readonly key: KeySpec<Req>
   readonly cost: PerRequest<Req, number>
   readonly skip: GateSettings<Req, Res>['skip'] | null
@@ -53,16 +58,18 @@ export function gatePlan<Req, Res>(
   where: string,
   owner: Owner = { mayShare: true }
 ): GatePlan<Req, Res> {
-  const written = readLimits<RuleOptions<Req>>(options, gateSettings, where)
+  const ruled = ruledBy<Req, Res>(options, where, owner)
+  const written = ruled === null ? readLimits<RuleOptions<Req>>(options as never, gateSettings, where) : null
   const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds', key = 'ip', now } = options
   const headers = headerPlan(styles, { retryAfterFormat })
   const labelled = owner.label === undefined ? { ...owner, label: where } : owner
-  const rules = ruleSource(written, options, labelled)
+  const rules = written === null ? ruled!.source : ruleSource(written, options, labelled)
   const read = readOptions(httpOptions, options, { rules, headers, countOnly: options.countOnly })
   const { shadow } = read
-  warnOfIdle(options, written.tiers, where, read.cost === 1)
+  if (written !== null) warnOfIdle(options, written.tiers, where, read.cost === 1)
   return {
     rules,
+    ruled,
     key,
     cost: read.cost as PerRequest<Req, number>,
     skip: read.skip as GatePlan<Req, Res>['skip'],
@@ -82,4 +89,16 @@ export function gatePlan<Req, Res>(
     onLimited: read.onLimited as GatePlan<Req, Res>['onLimited'],
     now
   }
+}
+
+/** The gates of the rules that stand in the place of a limit; null where there are none. */
+function ruledBy<Req, Res>(
+  options: GateOptions<Req, Res>,
+  where: string,
+  owner: Owner
+): RuledGates<Req, Res> | null {
+  if (typeof options !== 'object' || (options as RulesOption | null)?.rules === undefined) return null
+  const open = (inner: GateOptions<Req, Res>, label: string, of: Owner) =>
+    new Gate<Req, Res>(gatePlan(inner, label, of))
+  return new RuledGates<Req, Res>({ options, settings: gateSettings, where, owner, open: open as never })
 }

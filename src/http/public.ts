@@ -30,5 +30,7 @@ export type { AnyRequest, AsyncKeyedLimiter, KeyedLimiter, KeyedLimiterOn } from
 export type { Known, Who } from './known.js'
 export type { GateOptions, GateSettings } from './options.js'
 export { rateLimitOf } from './records.js'
+export type { RequestFacts } from './request-facts.js'
 export type { RequestRateLimit } from './request-rate-limit.js'
+export type { RequestRule, RequestRules, RulesOption, RuleTable } from './request-rules.js'
 export type { ConcurrencyRule, PerRequest, RuleOptions, WindowRule } from './rules.js'
