@@ -55,6 +55,10 @@ export default defineConfig({
         {
           name: (id) => (id.endsWith('.d.ts') ? 'remote/internal.d' : 'remote/internal'),
           test: /[\\/]src[\\/]remote[\\/]/
+        },
+        {
+          name: (id) => (id.endsWith('.d.ts') ? 'rules/internal.d' : 'rules/internal'),
+          test: /[\\/]src[\\/]rules[\\/](?!index)/
         }
       ]
     }

@@ -2,6 +2,8 @@ import { comparablePath } from '../http/path.js'
 
 /** A path of a rule: literal, or with segments that may be anything, or the beginning of others. */
 export interface PathPattern {
+  /** As it stands in the file. */
+  readonly written: string
   /** In the form of `comparablePath`. */
   readonly text: string
   /** One for each; null where any will do. */
@@ -26,6 +28,7 @@ export function pathPattern(text: string): PathPattern | string {
   const named = segments.map((segment) => (isParameter(segment) ? null : segment))
   const canonical = `/${named.map((segment) => segment ?? ':').join('/')}`
   return {
+    written: text,
     text: isPrefix ? `${canonical === '/' ? '' : canonical}/*` : canonical,
     segments: named,
     isPrefix,

@@ -24,12 +24,21 @@ export interface Findings {
   readonly warnings: Report
 }
 
+/** A rule of which not all has its shape is looked at as far as it goes. */
+export interface RuleFindings extends Findings {
+  readonly isSound: boolean
+}
+
 /**
- * Reads the limit of a rule, whose shape is right, by the readers of the options that are written in code.
+ * Reads the limit of a rule by the readers of the options that are written in code.
  * @param settings its settings, and those of the rules around it
  */
-export function readLimit(rule: MapSource, settings: LimitOptions, found: Findings): ReadLimit {
+export function readLimit(rule: MapSource, settings: LimitOptions, found: RuleFindings): ReadLimit {
   const said = plain(rule) as LimitOptions
+  if (!found.isSound) {
+    for (const tier of [rule, ...listItems(rule)]) if (tier.kind === 'map') policyOf(tier, found, looseOnes)
+    return undefined
+  }
   if (said.limit === false) return null
   if (said.limit === 0)
     return { ...settings, name: said.name ?? 'default', limit: noUnits, window: said.window ?? '1s' }
@@ -57,15 +66,19 @@ export function noUnits(): number {
 }
 
 function listItems(rule: MapSource): readonly MapSource[] {
-  const { value } = rule.fields.get('limits')!
-  return value.kind === 'list' ? (value.items as readonly MapSource[]) : []
+  const list = rule.fields.get('limits')?.value
+  return list?.kind === 'list' ? (list.items as readonly MapSource[]) : []
 }
 
 /** A policy of which each option is right by itself; null where one is not. */
-function policyOf(tier: MapSource, { report, warnings }: Findings): LimitOptions | null {
+function policyOf(
+  tier: MapSource,
+  { report, warnings }: Findings,
+  names: readonly string[] = policyNames
+): LimitOptions | null {
   const before = report.size
   const policy: Record<string, unknown> = {}
-  for (const name of policyNames) {
+  for (const name of names) {
     const field = tier.fields.get(name)
     if (field === undefined) continue
     const value = plain(field.value)
@@ -86,6 +99,9 @@ function policyOf(tier: MapSource, { report, warnings }: Findings): LimitOptions
   }
   return report.size === before ? policy : null
 }
+
+/** Of these not every text that has the shape is one: their readers know. */
+const looseOnes = ['window', 'strategy', 'maxWait']
 
 /** Read with their strategy, when all of the policy is there. */
 const strategyOnes = ['burst', 'align', 'delayAfter']

@@ -90,7 +90,7 @@ class Reader {
     const inner = { ...outer, conditions, settings }
     const within = rule.fields.get('rules')?.value
     const nested = within === undefined ? null : this.#readGroup(within, inner)
-    const options = isSound ? readLimit(rule, settings, this.#found) : undefined
+    const options = readLimit(rule, settings, { ...this.#found, isSound })
     if (options === undefined) return
     // What is left for the rule itself comes behind all that is within it.
     const last = nested === null ? [] : [{ group: nested.group, element: nested.size }]

@@ -89,7 +89,9 @@ export function readSource(text: string, report: Report): Source | null {
 }
 
 function faultOf({ code, message }: YAMLError): string {
-  return code === 'DUPLICATE_KEY' ? 'this stands here already, some lines above: keep one of both' : message
+  if (code === 'DUPLICATE_KEY') return 'this stands here already, before: keep one of both'
+  if (code === 'BLOCK_IN_FLOW') return 'this is not expected here: is a comma or a bracket missing before it?'
+  return message
 }
 
 /** What a source says, without where. */
