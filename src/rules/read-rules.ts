@@ -105,7 +105,8 @@ class Reader {
   ): void {
     const id = idOf(conditions, options)
     const { line } = rule.at
-    const known = this.#lines.get(id)
+    // Rules without a limit have no counters to tell apart.
+    const known = options === null ? undefined : this.#lines.get(id)
     if (known !== undefined)
       this.#found.report.add(
         rule.at,

@@ -29,7 +29,7 @@ export class RuleIndex {
   readonly #paths = new Map<string, Entry[]>()
   readonly #patterns: PathNode = pathNode()
   readonly #routes = new Map<string, Entry[]>()
-  readonly #headers = new Map<string, Map<string, Entry[]>>()
+  readonly #headers: { readonly name: string; readonly values: Map<string, Entry[]> }[] = []
   readonly #users = new Map<string, Entry[]>()
   readonly #methods = new Map<string, Entry[]>()
   readonly #others: Entry[] = []
@@ -65,7 +65,8 @@ export class RuleIndex {
       const { route } = facts
       if (typeof route === 'string') best = scan(this.#routes.get(route), facts, best, into)
     }
-    for (const [name, values] of this.#headers) {
+    for (let i = 0; i < this.#headers.length; i++) {
+      const { name, values } = this.#headers[i]!
       const value = facts.header(name)
       if (value !== undefined) best = scan(values.get(value), facts, best, into)
     }
@@ -85,9 +86,12 @@ export class RuleIndex {
     if (anchor === null) this.#others.push(entry)
     else if (anchor.kind === 'path') for (const pattern of anchor.patterns) this.#addPath(pattern, entry)
     else if (anchor.kind === 'header') {
-      const values = this.#headers.get(anchor.name) ?? new Map<string, Entry[]>()
-      this.#headers.set(anchor.name, values)
-      push(values, anchor.values as ReadonlySet<string>, entry)
+      let header = this.#headers.find(({ name }) => name === anchor.name)
+      if (header === undefined) {
+        header = { name: anchor.name, values: new Map() }
+        this.#headers.push(header)
+      }
+      push(header.values, anchor.values as ReadonlySet<string>, entry)
     } else if (anchor.kind === 'route') push(this.#routes, anchor.values, entry)
     else if (anchor.kind === 'user') push(this.#users, anchor.values as ReadonlySet<string>, entry)
     else push(this.#methods, anchor.values as ReadonlySet<string>, entry)
@@ -155,7 +159,8 @@ function scan(
   into: number[] | null
 ): number {
   if (entries === undefined) return best
-  for (const { order, rest } of entries) {
+  for (let i = 0; i < entries.length; i++) {
+    const { order, rest } = entries[i]!
     if (into === null && order >= best) return best
     if (!allHold(rest, facts)) continue
     if (into === null) return order
@@ -165,7 +170,7 @@ function scan(
 }
 
 function allHold(conditions: readonly Condition[], facts: RequestFacts): boolean {
-  for (const condition of conditions) if (!holds(condition, facts)) return false
+  for (let i = 0; i < conditions.length; i++) if (!holds(conditions[i]!, facts)) return false
   return true
 }
 

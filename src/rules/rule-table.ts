@@ -34,6 +34,8 @@ export class IndexedRules implements RuleTable {
   /** Each rule alone, so that no list is made for a request. */
   readonly #alone: readonly (readonly RequestRule[])[]
   readonly #isFirst: boolean
+  /** True where none stands in the way of another. */
+  readonly #isAll: boolean
   readonly #found: number[] = []
 
   constructor(rules: readonly TableRule[]) {
@@ -41,6 +43,7 @@ export class IndexedRules implements RuleTable {
     this.#index = new RuleIndex(rules)
     this.#alone = rules.map((rule) => [rule])
     this.#isFirst = rules.every(({ places }) => places.every(({ group }) => group.isFirst))
+    this.#isAll = rules.every(({ places }) => places.every(({ group }) => !group.isFirst))
     const uses = (kind: Condition['kind']) =>
       rules.some(({ conditions }) => conditions.some((one) => one.kind === kind))
     this.needs = { user: uses('user'), address: uses('address'), route: uses('route') }
@@ -56,22 +59,37 @@ export class IndexedRules implements RuleTable {
     this.#index.all(facts, found)
     if (found.length === 0) return none
     if (found.length === 1) return this.#alone[found[0]!]!
-    found.sort((a, b) => a - b)
-    return chosen(found.map((order) => this.rules[order]!))
+    const inOrder = this.#inOrder()
+    return this.#isAll ? inOrder : chosen(inOrder)
+  }
+
+  /** The rules that were found, each once. They are few: what sorts many would cost more. */
+  #inOrder(): readonly TableRule[] {
+    const found = this.#found
+    for (let i = 1; i < found.length; i++) {
+      const order = found[i]!
+      let at = i
+      for (; at > 0 && found[at - 1]! > order; at--) found[at] = found[at - 1]!
+      found[at] = order
+    }
+    const rules: TableRule[] = []
+    for (let i = 0; i < found.length; i++)
+      if (i === 0 || found[i] !== found[i - 1]) rules.push(this.rules[found[i]!]!)
+    return rules
   }
 }
 
 /** Of rules that hold, in order, those that are not behind another which decides alone. */
 export function chosen(rules: readonly TableRule[]): readonly TableRule[] {
   const taken = new Map<RuleGroup, number>()
-  const kept = new Set<TableRule>()
+  const kept: TableRule[] = []
   for (const rule of rules) {
     const isFree = rule.places.every(
       ({ group, element }) => !group.isFirst || (taken.get(group) ?? element) === element
     )
     if (!isFree) continue
-    kept.add(rule)
+    kept.push(rule)
     for (const { group, element } of rule.places) if (group.isFirst) taken.set(group, element)
   }
-  return [...kept]
+  return kept
 }
