@@ -1,4 +1,5 @@
 import { nearest } from '../core/options.js'
+import { rulesSchema } from '../rules/rule-options.js'
 import { check } from './check.js'
 
 const { parseArgs } = process.getBuiltinModule('node:util')
@@ -10,9 +11,11 @@ export interface Output {
 }
 
 const help = `headgate check FILE…
+headgate schema
 
-Says whether files of rules are right, and what each rule does. YAML or JSON.
-Exits with 0 if all are right, with 1 if one is not.
+check   says whether files of rules are right, YAML or JSON, and what each rule does;
+        exits with 0 if all are right, with 1 if one is not
+schema  prints the JSON Schema of such files
 
   -q, --quiet     do not explain the rules
   -s, --strict    exit with 1 for warnings, too
@@ -26,7 +29,7 @@ const flags = {
   version: { type: 'boolean', short: 'v' }
 } as const
 
-const commands = ['check']
+const commands = ['check', 'schema']
 
 /** Runs the command `headgate` and returns its exit code: 2 where it was called in a wrong way. */
 export function run(args: readonly string[], out: Output): number {
@@ -46,6 +49,10 @@ export function run(args: readonly string[], out: Output): number {
     return 0
   }
   const [command = '', ...files] = positionals
+  if (command === 'schema') {
+    out.say(JSON.stringify(rulesSchema(), null, 2))
+    return 0
+  }
   if (command !== 'check') return misuse(`'${command}' is no command${hint(command, commands)}`, out)
   if (files.length === 0) return misuse('name the files to check', out)
   const right = files.map((file) =>

@@ -42,6 +42,11 @@ export class Report {
     if (!known) this.#problems.push({ file: this.#file, line, column, message })
   }
 
+  /** True where something is wrong already. */
+  has({ line, column }: Position): boolean {
+    return this.#problems.some((one) => one.line === line && one.column === column)
+  }
+
   get size(): number {
     return this.#problems.length
   }

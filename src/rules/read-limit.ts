@@ -94,7 +94,8 @@ function policyOf(
     try {
       read?.(name as never, value as never)
     } catch (error) {
-      report.add(field.value.at, (error as Error).message)
+      // What has not even its shape was told of before.
+      if (!report.has(field.value.at)) report.add(field.value.at, (error as Error).message)
     }
   }
   return report.size === before ? policy : null
