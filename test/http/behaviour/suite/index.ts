@@ -10,6 +10,7 @@ import { inFlight } from './in-flight.js'
 import { keysAndProxies } from './keys-and-proxies.js'
 import { lifecycle } from './lifecycle.js'
 import { options } from './options.js'
+import { rules } from './rules.js'
 import { whoIsCounted } from './who-is-counted.js'
 
 /** Everything that all frameworks do alike. */
@@ -22,6 +23,7 @@ export function behaviour(framework: Framework): void {
   describe(`${framework.name}: errors`, () => errors(framework))
   describe(`${framework.name}: lifecycle`, () => lifecycle(framework))
   describe(`${framework.name}: in flight`, () => inFlight(framework))
+  describe(`${framework.name}: rules`, () => rules(framework))
   describe(`${framework.name}: who is counted`, () => whoIsCounted(framework))
   describeBeyondHost(framework, `${framework.name}: hostile addresses`, () => hostileAddresses(framework))
 }
