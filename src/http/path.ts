@@ -43,11 +43,14 @@ function inOneForm(url: string): string {
 
 function decoded(path: string): string {
   if (!path.includes('%')) return path
+  return path.replace(/(?:%[0-9a-f]{2})+/gi, decodedRun)
+}
+
+/** What is no UTF-8 stays as it is. */
+function decodedRun(run: string): string {
   try {
-    return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) =>
-      decodeURIComponent(run.replace(/%2f/gi, '%252F').replace(/%5c/gi, '%255C'))
-    )
+    return decodeURIComponent(run.replace(/%2f/gi, '%252F').replace(/%5c/gi, '%255C'))
   } catch {
-    return path
+    return run
   }
 }

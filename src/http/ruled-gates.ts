@@ -51,6 +51,8 @@ export class RuledGates<Req, Res> implements GateChoice<Req, Res> {
   readonly #made: RuledGatesOptions<Req, Res>
   readonly #facts = new RequestFacts()
   readonly #users = new UserWatch()
+  /** Whose the counters are, by the ids of rules: a rule that comes back is the same. */
+  readonly #owners = new Map<string, Owner>()
   #now: Ruled<Req, Res>
   #hasWarned = false
 
@@ -173,15 +175,24 @@ export class RuledGates<Req, Res> implements GateChoice<Req, Res> {
 
   #gateOf({ id, label, options }: RequestRule): Gate<Req, Res> | null {
     if (options === null) return null
-    const { options: outer, settings, owner, open } = this.#made
+    const { options: outer, settings, open } = this.#made
     const shared = Object.fromEntries(Object.entries(outer).filter(([name]) => !askedBefore.includes(name)))
+    return open(inherit(shared, options, settings) as never, label, this.#ownerOf(id, label))
+  }
+
+  #ownerOf(id: string, label: string): Owner {
+    const known = this.#owners.get(id)
+    if (known !== undefined) return known
+    const { owner } = this.#made
     const group = `rule:${id}`
-    return open(inherit(shared, options, settings) as never, label, {
+    const made: Owner = {
       mayShare: owner.mayShare,
       group: owner.group === undefined ? group : `${owner.group} ${group}`,
       ...(owner.place === undefined ? {} : { place: `${owner.place} ${group}` }),
       label
-    })
+    }
+    this.#owners.set(id, made)
+    return made
   }
 }
 

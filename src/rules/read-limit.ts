@@ -47,7 +47,7 @@ export function readLimit(rule: MapSource, settings: LimitOptions, found: RuleFi
   if (limits === undefined && said.limit === undefined && said.concurrency === undefined) return undefined
   const policies = tiers.map((tier) => policyOf(tier, found))
   if (policies.some((policy) => policy === null)) return undefined
-  const named = policies.map((policy) => nameOf(policy!, limits !== undefined))
+  const named = policies.map((policy) => withName(policy!))
   try {
     const defined = definePolicies(named as unknown as readonly PolicyOptions[])
     readSettings(settings, defined)
@@ -107,10 +107,12 @@ const looseOnes = ['window', 'strategy', 'maxWait']
 /** Read with their strategy, when all of the policy is there. */
 const strategyOnes = ['burst', 'align', 'delayAfter']
 
-/** With names of their own policies count in a store by what their rule says, wherever they are made. */
-function nameOf(policy: LimitOptions, isOfSeveral: boolean): LimitOptions {
-  const name = policy.name ?? (isOfSeveral ? tierName(policy as unknown as PolicyOptions) : 'default')
-  return { ...policy, name }
+/**
+ * Policies that have names count by what their rule says in a store, wherever they are made. Those without one are called
+ * after what they allow.
+ */
+function withName(policy: LimitOptions): LimitOptions {
+  return { ...policy, name: policy.name ?? tierName(policy as unknown as PolicyOptions) }
 }
 
 /** @throws HeadgateError for settings that cannot work, or not with these policies */

@@ -140,7 +140,7 @@ describe('a file of rules', () => {
     app.use((_request, response) => void response.end('ok'))
     const get = (path: string, headers = {}) => request(createServer(app)).get(path).set(headers)
     const first = await get('/a/b', { 'x-key': 'ada' })
-    expect([first.status, first.headers['ratelimit-policy']]).toEqual([200, '"default";q=1;w=1'])
+    expect([first.status, first.headers['ratelimit-policy']]).toEqual([200, '"1-per-1s";q=1;w=1'])
     expect((await get('/a/c', { 'x-key': 'ada' })).body).toEqual({ key: 'ada' })
     expect((await get('/a/c', { 'x-key': 'ada', 'x-skip': 'yes' })).text).toBe('ok')
     expect((await get('/a/c', { 'x-key': 'bob' })).text).toBe('ok')

@@ -16,7 +16,8 @@ assert.throws(
 )
 const file = join(tmpdir(), `headgate-rules-${process.pid}-cjs.yaml`)
 writeFileSync(file, "- { match: { path: '/*' }, limit: 1, window: 1d }")
-const limit = rateLimit({ rules: loadRules(file, { watch: true }) })
+const rules = loadRules(file, { watch: true })
+const limit = rateLimit({ rules })
 const bin = join(require.resolve('headgate/package.json'), '../dist/cli/main.cjs')
 const said = execFileSync(process.execPath, [bin, 'check', file], { encoding: 'utf8' })
 assert.match(said, /for each address: 1 request in a day, then 429\./)
@@ -24,9 +25,12 @@ assert.equal(
   execFileSync(process.execPath, [bin, '--version'], { encoding: 'utf8' }).trim(),
   require('headgate/package.json').version
 )
-rmSync(file)
 const server = createServer((request, response) => limit(request, response, () => response.end()))
 server.listen(0, '127.0.0.1', async () => {
   await checkLimited(server.address().port)
-  server.close()
+  // It is watched until now, and keeps the process alive no longer than the server does.
+  server.close(() => {
+    rules.close()
+    rmSync(file)
+  })
 })
