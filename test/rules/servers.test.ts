@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest'
 import { rateLimit } from '../../src/express/index.js'
 import fastifyLimit from '../../src/fastify/index.js'
 import { memoryStore } from '../../src/index.js'
-import { RateLimitModule } from '../../src/nest/index.js'
+import { Limit, RateLimitModule } from '../../src/nest/index.js'
 import { parseRules } from '../../src/rules/index.js'
 import { manualClock } from '../http/behaviour/harness.js'
 
@@ -148,5 +148,62 @@ describe('a file of rules', () => {
     expect((await get('/b', { 'x-other': 'bob' })).body).toEqual({ key: 'bob' })
     clock.pass(1000)
     expect((await get('/b', { 'x-other': 'bob' })).text).toBe('ok')
+  })
+
+  it('gives way to what a route of Fastify says itself', async () => {
+    const app = Fastify()
+    const rules = parseRules('- { limit: 3, window: 1h, key: path }')
+    await app.register(fastifyLimit, { rules, policies: { few: { limit: 2, window: '1h' } } })
+    app.get('/plain', () => 'ok')
+    app.get('/own', { limit: { limit: 1, window: '1h' } }, () => 'ok')
+    app.get('/few', { limit: 'few' }, () => 'ok')
+    app.get('/free', { limit: false }, () => 'ok')
+    app.get('/ruled', { limit: { rules: parseRules('- { limit: 4, window: 1h }') } }, () => 'ok')
+    await app.register(async (inner) => {
+      // The rules hold there as well.
+      await inner.register(fastifyLimit, { limit: 2, window: '1h' })
+      inner.get('/inner', () => 'ok')
+    })
+    const admitted = async (url: string) => {
+      let served = 0
+      for (let i = 0; i < 7; i++) if ((await app.inject(url)).statusCode === 200) served++
+      return served
+    }
+    const urls = ['/plain', '/own', '/few', '/free', '/ruled', '/inner']
+    const found: number[] = []
+    for (const url of urls) found.push(await admitted(url))
+    expect(found).toEqual([3, 1, 2, 7, 4, 2])
+    expect(app.limiterOf({ method: 'GET', url: '/ruled' }).policies).toEqual([])
+    await app.close()
+  })
+
+  it('gives way to `@Limit`', async () => {
+    class Api {
+      plain() {}
+      own() {}
+      free() {}
+    }
+    Controller()(Api)
+    for (const name of ['plain', 'own', 'free'] as const)
+      Get(name)(Api.prototype, name, Object.getOwnPropertyDescriptor(Api.prototype, name)!)
+    Limit({ limit: 1, window: '1h' })(
+      Api.prototype,
+      'own',
+      Object.getOwnPropertyDescriptor(Api.prototype, 'own')!
+    )
+    Limit.skip()(Api.prototype, 'free', Object.getOwnPropertyDescriptor(Api.prototype, 'free')!)
+    class App {}
+    const rules = parseRules('- { limit: 3, window: 1h, key: path }')
+    Module({ imports: [RateLimitModule.forRoot({ rules })], controllers: [Api] })(App)
+    const app = (await Test.createTestingModule({ imports: [App] }).compile()).createNestApplication()
+    await app.init()
+    const found: number[] = []
+    for (const path of ['/plain', '/own', '/free', '/unknown']) {
+      let limited = 0
+      for (let i = 0; i < 5; i++) if ((await request(app.getHttpServer()).get(path)).status === 429) limited++
+      found.push(limited)
+    }
+    expect(found).toEqual([2, 4, 0, 2])
+    await app.close()
   })
 })
