@@ -9,10 +9,10 @@ import { type Client, nobody } from './client-address.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
 import { type Outcome, passed } from './outcome.js'
-import { isPromiseLike } from './promise.js'
 import { RequestFacts } from './request-facts.js'
 import type { RequestRule, RequestRules, RuleTable } from './request-rules.js'
 import type { RuleSource } from './rules.js'
+import { throughAll } from './through-all.js'
 import { UserWatch } from './user-watch.js'
 
 /** What the gates of rules are made of. */
@@ -194,34 +194,6 @@ export class RuledGates<Req, Res> implements GateChoice<Req, Res> {
     this.#owners.set(id, made)
     return made
   }
-}
-
-/** In order, until one does not let it pass. Of what holds it back the longest time counts. */
-function throughAll<G>(
-  gates: readonly G[],
-  enter: (gate: G) => Outcome | PromiseLike<Outcome>,
-  from = 0,
-  heldMs = 0
-): Outcome | PromiseLike<Outcome> {
-  let forMs = heldMs
-  for (let i = from; i < gates.length; i++) {
-    const outcome = enter(gates[i]!)
-    if (isPromiseLike<Outcome>(outcome))
-      return outcome.then((late) =>
-        ends(late) ? late : throughAll(gates, enter, i + 1, Math.max(forMs, holdOf(late)))
-      )
-    if (ends(outcome)) return outcome
-    forMs = Math.max(forMs, holdOf(outcome))
-  }
-  return forMs === 0 ? passed : { kind: 'held', forMs }
-}
-
-function ends({ kind }: Outcome): boolean {
-  return kind !== 'passed' && kind !== 'held'
-}
-
-function holdOf(outcome: Outcome): number {
-  return outcome.kind === 'held' ? outcome.forMs : 0
 }
 
 function noHost(): never {

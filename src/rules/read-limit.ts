@@ -7,8 +7,8 @@ import { shortHint } from '../core/warn.js'
 import { httpOptions } from '../http/http-options.js'
 import { keyReader } from '../http/key.js'
 import { idleHints } from '../limiter/options.js'
+import { policyNames } from './policy-table.js'
 import type { Report } from './problems.js'
-import { policyNames } from './rule-options.js'
 import { type MapSource, plain } from './source.js'
 
 /** The options of a limiter, as they would be written in code. */

@@ -1,4 +1,5 @@
 import { badOption, checkNames } from '../core/options.js'
+import type { Constraint } from './constraints.js'
 import type { Report } from './problems.js'
 import { plain, type Source } from './source.js'
 
@@ -133,39 +134,6 @@ export function named(pattern: RegExp, item: Shape, fix: string): Shape {
       for (const [name, { at, value }] of source.fields)
         if (pattern.test(name)) item.check(value, `${option}.${name}`, report)
         else report.add(at, `\`${option}\` has the name ${JSON.stringify(name)}: ${fix}`)
-    }
-  }
-}
-
-/** What is refused, with the reason, although its options alone are right. */
-export interface Constraint {
-  readonly schema: Schema
-  /** What is said, and of which option; null where it holds. `value` gives what is written for an option. */
-  readonly fault: (
-    value: (name: string) => unknown
-  ) => { readonly option: string; readonly message: string } | null
-}
-
-/** Options that must be given. */
-export function required(names: readonly string[], fix: string): Constraint {
-  return {
-    schema: { required: names },
-    fault(value) {
-      const missing = names.find((name) => value(name) === undefined)
-      return missing === undefined ? null : { option: missing, message: `\`${missing}\` is missing: ${fix}` }
-    }
-  }
-}
-
-/** Options of which at most one may be given. */
-export function atMostOne(names: readonly string[], fix: string): Constraint {
-  const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => [one, other] as const))
-  return {
-    schema: { not: { anyOf: pairs.map((pair) => ({ required: pair })) } },
-    fault(value) {
-      const [first, second] = names.filter((name) => value(name) !== undefined)
-      if (second === undefined) return null
-      return { option: second, message: `\`${second}\` stands beside \`${first}\`: ${fix}` }
     }
   }
 }

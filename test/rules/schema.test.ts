@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { policyOptions } from '../../src/core/policy-options.js'
 import { parseRules } from '../../src/rules/index.js'
-import { policyNames, rulesSchema } from '../../src/rules/rule-options.js'
+import { policyNames } from '../../src/rules/policy-table.js'
+import { rulesSchema } from '../../src/rules/rule-options.js'
 
 const shipped = JSON.parse(readFileSync(new URL('../../limits.schema.json', import.meta.url), 'utf8'))
 const validate = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false }).compile(shipped)
