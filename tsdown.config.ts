@@ -16,7 +16,10 @@ export default defineConfig({
     'http/index': 'src/http/index.ts',
     'redis/index': 'src/redis/index.ts',
     'remote/index': 'src/remote/index.ts',
-    'shared/index': 'src/shared/index.ts'
+    'shared/index': 'src/shared/index.ts',
+    'rules/index': 'src/rules/index.ts',
+    // The command `headgate`, which has no types that anybody needs.
+    'cli/main': 'src/cli/main.ts'
   },
   copy: { from: 'faces/**', to: 'dist', flatten: false },
   format: 'cjs',
@@ -52,6 +55,10 @@ export default defineConfig({
         {
           name: (id) => (id.endsWith('.d.ts') ? 'remote/internal.d' : 'remote/internal'),
           test: /[\\/]src[\\/]remote[\\/]/
+        },
+        {
+          name: (id) => (id.endsWith('.d.ts') ? 'rules/internal.d' : 'rules/internal'),
+          test: /[\\/]src[\\/]rules[\\/](?!index)/
         }
       ]
     }

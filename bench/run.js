@@ -32,6 +32,7 @@ const files = [
   'fingerprint',
   'allocation',
   'ipv6',
+  'rules',
   'http',
   'nest',
   'overload',

@@ -2,7 +2,9 @@ import { readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { markedAs, pages, run, runDecorated, runFile, runNest } from './support/readme.js'
+import { run as check } from '../src/cli/run.js'
+import { parseRules } from '../src/rules/index.js'
+import { block, markedAs, pages, run, runDecorated, runFile, runNest } from './support/readme.js'
 
 /** Most examples start a server, in a process of their own. */
 const timeout = 60_000
@@ -428,6 +430,36 @@ describe('the examples of docs/shedding.md', { timeout }, () => {
     const requests = ["get('/healthz')", "post('/pay')", "get('/pressure')"]
     const seen = runNest('shed-nest', platform, requests) as [number][]
     expect(seen.map(([status]) => status)).toEqual([200, 201, 200])
+  })
+})
+
+describe('the examples of docs/rules.md', { timeout }, () => {
+  it('limits by the rules of a file', () => {
+    const check = `
+      const server = app.listen(0)
+      const seen = []
+      const send = async (path, init = {}) =>
+        seen.push((await fetch('http://localhost:' + server.address().port + path, init)).status)
+      for (let i = 0; i < 6; i++) await send('/login', { method: 'POST' })
+      for (let i = 0; i < 12; i++) await send('/health')
+      for (let i = 0; i < 3; i++) await send('/api/reports/7/export')
+      console.log(JSON.stringify(seen))
+      server.close()
+      server.closeAllConnections()`
+    expect(run('rules', check)).toEqual([200, 200, 200, 200, 200, 429, ...Array(15).fill(200)])
+  })
+
+  it('has rules that are right, and the file of the examples among them', () => {
+    const blocks = markedAs('rules').filter(({ mark }) => mark !== 'rules: sentences')
+    expect(blocks.map(({ text }) => parseRules(text).table.rules.length)).toEqual([6, 2, 3])
+    expect(blocks[0]!.text).toBe(readFileSync(new URL('../examples/limits.yaml', import.meta.url), 'utf8'))
+  })
+
+  it('shows what the command says of it', () => {
+    const said: string[] = []
+    const collect = (line: string) => void said.push(line)
+    expect(check(['check', 'examples/limits.yaml'], { say: collect, fail: collect })).toBe(0)
+    expect(block('rules: sentences')).toBe(`${said.join('\n')}\n`)
   })
 })
 

@@ -95,7 +95,7 @@ describe('the tables of options', () => {
 
   it('have all that Express takes, and nothing else', async () => {
     expect(optionsIn('docs/options.md', 'option')).toEqual(
-      await known(() => express(rule), 'limits', 'plans', 'plan', 'defaultPlan')
+      await known(() => express(rule), 'limits', 'plans', 'plan', 'defaultPlan', 'rules')
     )
   })
 

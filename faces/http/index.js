@@ -14,6 +14,7 @@ export {
   keyOf,
   limiterBehind,
   onResponseOver,
+  RequestFacts,
   rateLimitOf,
   sendBody,
   sendDenial,

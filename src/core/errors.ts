@@ -14,6 +14,8 @@ export const errorCodes = {
   HEADGATE_BAD_COST: 'A cost is not a whole number of at least 0.',
   HEADGATE_BAD_LIMIT: 'A limit or window function returned something that is not one.',
   HEADGATE_MUST_RELEASE: 'What is counted in flight must be released: the message says what to call.',
+  HEADGATE_BAD_RULES:
+    'A file of rules cannot be read, or is wrong; the message has each fault with its line.',
   HEADGATE_STORE_FULL:
     'A store has no room: for more blocked keys than its `maxKeys`, or, shared, for more limiters or threads.',
   HEADGATE_BAD_SAVE: 'Saved bytes of a store are damaged, cut off, or of another version or store.',

@@ -13,11 +13,11 @@ export type PolicyOrLimits<One, Each = One> =
 /** The option that stands in place of one policy; `readLimits` reads it. */
 const listOption: OptionTable = { limits: { isRequired: true } }
 
-/** What stands in place of both where requests are limited: limits by plan, which `planRules` of http reads. */
-const planNames: OptionTable = { plans: {}, plan: {}, defaultPlan: {} }
+/** What stands in the place of both where requests are limited: limits by plan, and rules of a file, which `http` reads. */
+const requestNames: OptionTable = { plans: {}, plan: {}, defaultPlan: {}, rules: { isRequired: true } }
 
 /** The options that say what the limit is. All others say how it is applied. */
-export const limitOptions: OptionTable = { ...policyOptions, ...listOption, ...planNames }
+export const limitOptions: OptionTable = { ...policyOptions, ...listOption, ...requestNames }
 
 /** What was written: the policies one by one, and whether they were a list. */
 export interface Written<One> {
@@ -127,13 +127,13 @@ export function inherit(outer: object, own: object, settings: OptionTable): obje
 
 /** What says a limit goes with what says the same kind of limit, as long as `own` does not say all of it. */
 function isInherited(name: string, own: object): boolean {
-  const { limit, window, limits, concurrency, plans } = own as Readonly<Record<string, unknown>>
+  const { limit, window, limits, concurrency, plans, rules } = own as Readonly<Record<string, unknown>>
   if (!isLimitOption(name)) return true
-  if (limits !== undefined || concurrency !== undefined || plans !== undefined) return false
+  if ([limits, concurrency, plans, rules].some((value) => value !== undefined)) return false
   if (limit !== undefined && window !== undefined) return false
   const kinds = kindsIn(own)
   const [isWindow, isInFlight] = [kinds.window.length > 0, kinds.inFlight.length > 0]
-  if (Object.hasOwn(planNames, name)) return !isWindow && !isInFlight
+  if (Object.hasOwn(requestNames, name)) return !isWindow && !isInFlight
   const { [isWindow ? 'inFlight' : 'window']: others } = kindsIn({ [name]: true })
   return !(isWindow || isInFlight) || others.length === 0
 }

@@ -18,10 +18,15 @@ export function warnOnce(code: string, message: string): void {
 
 /** Says once for each value that a number below 1000 is milliseconds, as most of them are meant as seconds. */
 export function warnOfShort(option: string, value: unknown): void {
-  if (typeof value !== 'number' || value >= 1000) return
-  warnOnce(
-    'HEADGATE_SHORT_WINDOW',
+  const hint = shortHint(option, value)
+  if (hint !== undefined) warnOnce('HEADGATE_SHORT_WINDOW', hint)
+}
+
+/** What there is to say of such a number. */
+export function shortHint(option: string, value: unknown): string | undefined {
+  if (typeof value !== 'number' || value >= 1000) return undefined
+  return (
     `\`${option}: ${value}\` is ${value} millisecond${value === 1 ? '' : 's'}. For seconds write \`${option}: '${value}s'\`; if ` +
-      `milliseconds are meant, \`${option}: '${value}ms'\` says so without this warning.`
+    `milliseconds are meant, \`${option}: '${value}ms'\` says so without this warning.`
   )
 }

@@ -8,6 +8,7 @@ import type { KeySpec } from '../http/key.js'
 import type { ListedRule } from '../http/limit-parts.js'
 import type { GateSettings } from '../http/options.js'
 import type { PlanOptions } from '../http/plans.js'
+import type { RulesOption } from '../http/request-rules.js'
 import type { RuleOptions } from '../http/rules.js'
 import { type DecoratorContext, type Mark, type Said, write } from './marks.js'
 import { leaveGuard } from './nest.js'
@@ -24,7 +25,7 @@ export interface LimitedRequest {
 
 /** The options of `@Limit`. On a method they may leave out what the class already says. */
 export type LimitOptions<Req, Res> = GateSettings<Req, Res> &
-  (PolicyOrLimits<Partial<RuleOptions<Req>>, ListedRule<Req>> | PlanOptions<Req>)
+  (PolicyOrLimits<Partial<RuleOptions<Req>>, ListedRule<Req>> | PlanOptions<Req> | RulesOption)
 
 /** A decorator of a class or a method, of the standard or of TypeScript's `experimentalDecorators`. */
 export interface LimitDecorator {

@@ -31,7 +31,7 @@ export const hookOptions = {
 /** The settings of a Fastify limiter, without its policies. */
 export type FastifyLimitSettings = GateSettings<FastifyRequest, FastifyReply> & HookSettings
 
-/** One policy, `limits` for several, or `plans`. */
+/** One policy, `limits` for several, `plans`, or rules of a file. */
 export type FastifyLimitRules = LimitRules<FastifyRequest>
 
 /** The options that a route's limit inherits from its plugin if it leaves them out. */
@@ -63,6 +63,7 @@ export type RateLimitPluginOptions = FastifyLimitSettings & {
         readonly limit?: undefined
         readonly window?: undefined
         readonly limits?: undefined
+        readonly rules?: undefined
         readonly concurrency?: undefined
         readonly plans?: undefined
       }

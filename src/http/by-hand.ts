@@ -34,6 +34,8 @@ export interface HandParts<Req> extends HandPart<Req> {
   readonly close: () => void
   /** Where several limiters decide together, each of them; none where one decides. */
   readonly parts: readonly HandPart<Req>[]
+  /** Those of a request, where it has others than all that there are. */
+  readonly partsOf?: (request: Req) => readonly HandPart<Req>[]
   /** Those that only watch. */
   readonly watched: readonly HandPart<Req>[]
   /** What decides about a request, at this cost in place of its own. */
@@ -215,9 +217,9 @@ class HandLimiter {
 
   /** The parts of which this tells the key; of a bare key, which could be of any, the first. */
   #told(who: AnyRequest | Who): readonly HandPart<AnyRequest>[] {
-    const { parts } = this.#parts
+    const { parts, partsOf } = this.#parts
     if (parts.length === 0) return [this.#parts]
-    if (isRequest(who)) return parts
+    if (isRequest(who)) return partsOf?.(who) ?? parts
     if (typeof who !== 'object') return parts.slice(0, 1)
     const told = parts.filter(({ keyOf }) => canTell(keyOf, who))
     // Says why.

@@ -1,4 +1,5 @@
 import { type Decision, decisionOf } from '../core/decision.js'
+import { PolicyLimiter } from '../core/limiter.js'
 import { badOption } from '../core/options.js'
 import { OwnPermit } from '../core/permit.js'
 import type { Verdict } from '../core/verdict.js'
@@ -62,11 +63,13 @@ export class Gate<Req, Res> implements Recorder {
     this.#watchers = plan.watched.length === 0 ? null : plan.watched.map((watched) => new Gate(watched))
     const readers = [this.#key, ...ownKeys(plan.rules)]
     this.usesUser =
-      readers.some((reader) => reader.usesUser) || this.#watchers?.some((gate) => gate.usesUser) === true
+      plan.ruled?.usesUser === true ||
+      readers.some((reader) => reader.usesUser) ||
+      this.#watchers?.some((gate) => gate.usesUser) === true
     this.#countOnly = plan.counts === null ? null : new CountOnly(plan.counts, plan.abortedStatus)
     this.#usesAddress =
       readers.some((reader) => reader.usesAddress) || plan.allows !== null || plan.denies !== null
-    this.#users = this.usesUser ? new UserWatch() : null
+    this.#users = readers.some((reader) => reader.usesUser) ? new UserWatch() : null
   }
 
   /**
@@ -89,7 +92,9 @@ export class Gate<Req, Res> implements Recorder {
   #begin(host: Host<Req, Res>, request: Req, response: Res): Outcome | PromiseLike<Outcome> {
     // Read first: a client that leaves while something is awaited takes its address along.
     const client =
-      this.#usesAddress || host.method(request) === 'OPTIONS' ? this.#clients.of(host, request) : nobody
+      this.#usesAddress || this.#plan.ruled?.usesAddress === true || host.method(request) === 'OPTIONS'
+        ? this.#clients.of(host, request)
+        : nobody
     const { skip = null } = this.#plan
     if (skip === null) return this.#admit(host, request, response, client)
     const skips = skip(request)
@@ -106,11 +111,18 @@ export class Gate<Req, Res> implements Recorder {
     this.#holding.close()
     for (const limiter of this.#plan.rules.limiters) limiter.close()
     for (const gate of this.#watchers ?? []) gate.close()
+    this.#plan.ruled?.close()
+  }
+
+  /** Forgets whom it has counted, where that is kept in this process; elsewhere others may still count there. */
+  forget(): void {
+    for (const limiter of this.#plan.rules.limiters) if (limiter instanceof PolicyLimiter) limiter.clear()
   }
 
   /** What its limiter by hand is made of: see `limiterBehind`. */
   handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
-    const { rules } = this.#plan
+    const { rules, ruled } = this.#plan
+    if (ruled !== null) return ruled.handParts(hostOf, (who) => this.#key.of(who))
     const reading = (key: KeyReader<Req>) => ({
       keyOf: (who: Who) => key.of(who),
       keyOfRequest: (request: Req) => this.#keyOf(key, hostOf(request), request)
@@ -139,16 +151,13 @@ export class Gate<Req, Res> implements Recorder {
     this.#fields.set(host, response, record)
   }
 
-  #admit(
-    host: Host<Req, Res>,
-    request: Req,
-    response: Res,
-    { address, standing }: Client
-  ): Outcome | PromiseLike<Outcome> {
-    const { allows, denies, ipv6Subnet } = this.#plan
+  #admit(host: Host<Req, Res>, request: Req, response: Res, client: Client): Outcome | PromiseLike<Outcome> {
+    const { allows, denies, ipv6Subnet, ruled } = this.#plan
+    const { address, standing } = client
     if (allows !== null && standing === 'client' && allows(address)) return passed
     if (denies !== null && !this.isShadow && (standing === 'unreadable' || denies(address)))
       return this.#denials.forbid(host, request)
+    if (ruled !== null) return ruled.enter(host, request, response, client)
     if (isPreflight(host, request)) {
       const key = preflightKey(addressKey(address, ipv6Subnet))
       return this.#price(host, request, response, address, key, 'preflight')

@@ -14,6 +14,10 @@ export interface Host<Req, Res> {
    */
   readonly hasManyCalls?: true
   method(request: Req): string
+  /** What was asked for, path and query, as the client sent it; left out where calls have none. */
+  url?(request: Req): string | undefined
+  /** The template of the request's route; null where it has none, undefined where nobody knows it yet, or ever. */
+  route?(request: Req): string | null | undefined
   /** A request header by its lower-case name. */
   header(request: Req, name: string): string | readonly string[] | undefined
   /** True where the request has a body. */

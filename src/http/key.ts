@@ -3,10 +3,19 @@ import { badOption, shown } from '../core/options.js'
 import { addressKey, checkSubnet, defaultIPv6Subnet } from './address.js'
 import { fallbackKey, functionKey, joinedKey, valueKey } from './key-text.js'
 import { isNumber, keyOfKnown, type PartKind, userText, type Who } from './known.js'
+import { comparablePath } from './path.js'
 import { gather, isPromiseLike } from './promise.js'
 
 /** Who is charged: a value, or something that a request tells. */
-export type KeySpec<Req> = 'ip' | 'user' | `header:${string}` | KeyFunction<Req> | readonly KeySpec<Req>[]
+export type KeySpec<Req> =
+  | 'ip'
+  | 'user'
+  | 'method'
+  | 'path'
+  | 'route'
+  | `header:${string}`
+  | KeyFunction<Req>
+  | readonly KeySpec<Req>[]
 
 /** A key of one's own: a non-empty text or a number, or a promise of one. */
 export type KeyFunction<Req> = (
@@ -16,6 +25,9 @@ export type KeyFunction<Req> = (
 /** What reads the header fields of requests. */
 export interface FieldReader<Req> {
   header(request: Req, name: string): string | readonly string[] | undefined
+  method?(request: Req): string
+  url?(request: Req): string | undefined
+  route?(request: Req): string | null | undefined
 }
 
 /** A compiled key. */
@@ -48,7 +60,7 @@ export function keyReader<Req>(spec: KeySpec<Req>, ipv6Subnet: number | false): 
   return {
     read: parts.length === 1 ? parts[0]! : joined(parts),
     of: (who) => keyOfKnown(kinds, ipv6Subnet, who),
-    usesAddress: kinds.some((kind) => kind !== 'function'),
+    usesAddress: kinds.some((kind) => kind !== 'function' && kind !== 'place'),
     usesUser: kinds.includes('user')
   }
 }
@@ -67,12 +79,26 @@ export function keyOf(key: KeySpec<never>, who: Who, ipv6Subnet: number | false 
 
 function kindOf(spec: unknown): PartKind {
   if (typeof spec === 'function') return 'function'
+  if (Object.hasOwn(places, spec as string)) return 'place'
   return spec === 'ip' || spec === 'user' ? spec : 'header'
 }
+
+/** What is asked for, and how. All that ask for the same are one. */
+const places = {
+  method: <Req>(request: Req, fields: FieldReader<Req>) => fields.method?.(request),
+  path: <Req>(request: Req, fields: FieldReader<Req>) => comparablePath(fields.url?.(request) ?? ''),
+  // Where there is none, each path stands for itself.
+  route: <Req>(request: Req, fields: FieldReader<Req>) =>
+    fields.route?.(request) ?? comparablePath(fields.url?.(request) ?? '')
+} as const
 
 function partOf<Req>(spec: unknown, ipv6Subnet: number | false): Part<Req> {
   if (spec === 'ip') return (_request, address) => addressKey(address, ipv6Subnet)
   if (typeof spec === 'function') return (request) => checked(spec(request))
+  if (Object.hasOwn(places, spec as string)) {
+    const read = places[spec as keyof typeof places]
+    return (request, _address, fields) => valueKey(read(request, fields) || '-')
+  }
   const orAddress = (value: string | undefined, address: string) =>
     value === undefined ? fallbackKey(addressKey(address, ipv6Subnet)) : valueKey(value)
   if (spec === 'user') return (request, address) => orAddress(userOf(request), address)
@@ -82,7 +108,7 @@ function partOf<Req>(spec: unknown, ipv6Subnet: number | false): Part<Req> {
     throw badOption(
       'key',
       spec,
-      "give 'ip', 'user', 'header:NAME', a function of the request, or a list of these"
+      "give 'ip', 'user', 'header:NAME', 'method', 'path', 'route', a function of the request, or a list of these"
     )
   return (request, address, fields) => orAddress(headerText(fields.header(request, name)), address)
 }
@@ -94,13 +120,14 @@ function joined<Req>(parts: readonly Part<Req>[]): Part<Req> {
   }
 }
 
-function headerText(value: string | readonly string[] | undefined): string | undefined {
+/** What a field says; undefined where it is missing or empty. */
+export function headerText(value: string | readonly string[] | undefined): string | undefined {
   const text = typeof value === 'string' ? value : value?.join(', ')
   return text === undefined || text === '' ? undefined : text
 }
 
 /** `request.user` if it is a text or a number, bigints among them, else its `id`, else its `sub`. */
-function userOf(request: unknown): string | undefined {
+export function userOf(request: unknown): string | undefined {
   const { user } = request as { user?: unknown }
   return user === undefined || user === null ? undefined : userText(user, 'request.user')
 }

@@ -24,7 +24,7 @@ export interface Known {
 export type Who = Key | Known | readonly (Key | Known)[]
 
 /** What a part of a key is made of. */
-export type PartKind = 'ip' | 'user' | 'header' | 'function'
+export type PartKind = 'ip' | 'user' | 'header' | 'place' | 'function'
 
 const knownNames = ['user', 'ip', 'header']
 /** Keys that stand for clients without an address. */
@@ -81,6 +81,8 @@ function knownKey(part: PartKind, ipv6Subnet: number | false, known: Known): str
   const { user, ip, header } = known
   if (part === 'user' && user !== undefined) return valueKey(userText(user, 'user'))
   if (part === 'header' && header !== undefined) return valueKey(keyText(header))
+  if (part === 'place')
+    throw badWho('The key is of what is asked for: give the request, or a list with a text for each part.')
   if (part === 'function')
     throw badWho('The key is a function: give the request, or what the function returns for it.')
   if (ip === undefined)

@@ -7,12 +7,14 @@ import type { KeySpec } from './key.js'
 import { type Group, groupsOf, jointRules, type ListedRule, type ListTerms } from './limit-parts.js'
 import { gateSettings } from './options.js'
 import { type PlanOptions, planOptions, planRules } from './plans.js'
+import type { RulesOption } from './request-rules.js'
 import { type PerRequest, type RuleOptions, type RuleSource, ruleSource } from './rules.js'
 
-/** How a limit of requests is written everywhere: one policy, `limits` for several, or plans. */
+/** How a limit of requests is written everywhere: one policy, `limits` for several, plans, or rules of a file. */
 export type LimitRules<Req, Plan extends string = string> =
-  | (PolicyOrLimits<RuleOptions<Req>, ListedRule<Req>> & NoPlans)
-  | (PlanOptions<Req, Plan> & { readonly limits?: undefined })
+  | (PolicyOrLimits<RuleOptions<Req>, ListedRule<Req>> & NoPlans & { readonly rules?: undefined })
+  | (PlanOptions<Req, Plan> & { readonly limits?: undefined; readonly rules?: undefined })
+  | (RulesOption & NoPlans)
 
 interface NoPlans {
   readonly plans?: undefined

@@ -4,16 +4,19 @@ import { limitOptions } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { type LimiterSettings, limiterOptions, warnOfIdle } from '../limiter/options.js'
 import type { ForwardedSource } from './forwarded.js'
+import { Gate } from './gate.js'
 import { type HeaderPlan, headerPlan } from './headers/index.js'
 import { type CountPredicate, type HttpSettings, httpOptions, type ShadowListener } from './http-options.js'
 import type { KeySpec } from './key.js'
-import { type LimitRules, type Limits, readLimitRules } from './limits.js'
+import { type LimitRules, type Limits, readLimitRules, type Watched } from './limits.js'
+import type { RulesOption } from './request-rules.js'
+import { type GateChoice, RuledGates } from './ruled-gates.js'
 import type { PerRequest, RuleSource } from './rules.js'
 
 /** The options of an HTTP limiter other than its policies. */
 export interface GateSettings<Req, Res> extends LimiterSettings, HttpSettings<Req, Res> {}
 
-/** Options of one policy, of `limits` for several, or of `plans`. */
+/** Options of one policy, of `limits` for several, of `plans`, or rules of a file. */
 export type GateOptions<Req, Res, Plan extends string = string> = GateSettings<Req, Res> &
   LimitRules<Req, Plan>
 
@@ -26,6 +29,8 @@ export const gateOptions: OptionTable = { ...limitOptions, ...gateSettings }
 /** Options, validated and compiled once. */
 export interface GatePlan<Req, Res> {
   readonly rules: RuleSource<Req>
+  /** What decides in the place of `rules`: rules of a file. */
+  readonly ruled: GateChoice<Req, Res> | null
   readonly key: KeySpec<Req>
   readonly cost: PerRequest<Req, number>
   readonly skip: GateSettings<Req, Res>['skip'] | null
@@ -60,14 +65,17 @@ export function gatePlan<Req, Res>(
   const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds', now } = options
   const headers = headerPlan(styles, { retryAfterFormat })
   const labelled = owner.label === undefined ? { ...owner, label: where } : owner
-  const { enforced, watched } = readLimitRules<Req>(options, where, labelled)
+  const ruled = ruledBy<Req, Res>(options, where, owner)
+  const { enforced, watched } =
+    ruled === null ? readLimitRules<Req>(options, where, labelled) : limitsOfRules(ruled, options)
   const planFor = ({ rules, key, cost, tiers }: Limits<Req>): GatePlan<Req, Res> => {
     const terms = { rules, headers, countOnly: options.countOnly }
     const read = readOptions(httpOptions, { ...options, cost }, terms)
-    warnOfIdle(options, tiers, where, read.cost === 1)
+    if (tiers.length > 0) warnOfIdle(options, tiers, where, read.cost === 1)
     const { shadow } = read
     return {
       rules,
+      ruled,
       key,
       cost: read.cost as PerRequest<Req, number>,
       skip: read.skip as GatePlan<Req, Res>['skip'],
@@ -96,4 +104,24 @@ export function gatePlan<Req, Res>(
   if (enforced !== null) return { ...planFor(enforced), watched: all }
   const [first, ...others] = all as [GatePlan<Req, Res>, ...GatePlan<Req, Res>[]]
   return { ...first, watched: others }
+}
+
+/** What stands for the limits of a gate that has rules of a file in their place. */
+function limitsOfRules<Req, Res>(
+  { source: rules }: RuledGates<Req, Res>,
+  { key = 'ip', cost }: GateOptions<Req, Res>
+): { readonly enforced: Limits<Req>; readonly watched: readonly Watched<Req>[] } {
+  return { enforced: { rules, key, cost, tiers: [] }, watched: [] }
+}
+
+/** The gates of the rules that stand in the place of a limit; null where there are none. */
+function ruledBy<Req, Res>(
+  options: GateOptions<Req, Res>,
+  where: string,
+  owner: Owner
+): RuledGates<Req, Res> | null {
+  if (typeof options !== 'object' || (options as RulesOption | null)?.rules === undefined) return null
+  const open = (inner: GateOptions<Req, Res>, label: string, of: Owner) =>
+    new Gate<Req, Res>(gatePlan(inner, label, of))
+  return new RuledGates<Req, Res>({ options, settings: gateSettings, where, owner, open: open as never })
 }

@@ -76,20 +76,32 @@ export function warnOfIdle(
   where: string,
   costsOne = true
 ): void {
+  for (const hint of idleHints(settings, tiers, where, costsOne)) sayIdle(hint)
+}
+
+/** What there is to say of such settings. */
+export function idleHints(
+  settings: IdleSettings,
+  tiers: readonly { readonly strategy?: unknown; readonly concurrency?: unknown }[],
+  where: string,
+  costsOne: boolean
+): readonly string[] {
+  const hints: string[] = []
   if (tiers.every(({ concurrency }) => concurrency !== undefined)) {
     for (const name of aboutWindows)
       if (settings[name] !== undefined && settings[name] !== false)
-        sayIdle(
+        hints.push(
           `\`${name}\` of ${where} does nothing: it is about windows, and there is \`concurrency\` alone. Leave it out, or put a ` +
             'window into `limits` as well.'
         )
   } else if (costsOne && settings.countDenied === true && tiers.length === 1) {
-    if (policyOptions.strategy.read('strategy', tiers[0]!.strategy) !== fixedWindow) return
-    sayIdle(
+    if (policyOptions.strategy.read('strategy', tiers[0]!.strategy) !== fixedWindow) return hints
+    hints.push(
       `\`countDenied\` of ${where} does nothing on a fixed window for requests of cost 1: a denied one finds nothing left to charge. To ` +
         "keep clients out that go on, take `block`, or a strategy such as 'sliding-window'."
     )
   }
+  return hints
 }
 
 function sayIdle(message: string): void {

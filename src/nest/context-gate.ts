@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { expressHost } from '../hosts/express/host.js'
+import { type ExpressRequest, expressHost } from '../hosts/express/host.js'
 import { isReply } from '../hosts/fastify/internals.js'
 import { hostOf, hostOfRequest } from '../hosts/host-of.js'
 import { limiterBehind } from '../http/by-hand.js'
@@ -75,7 +75,12 @@ export class ContextGate {
 }
 
 /** Errors of Nest are JSON over Express too. */
-const overExpress = { ...expressHost, denialForm: 'json' } as unknown as Host<object, object>
+const overExpress = {
+  ...expressHost,
+  denialForm: 'json',
+  // Guards run on routes: what has none then is an unknown path.
+  route: (request: ExpressRequest) => expressHost.route?.(request) ?? null
+} as unknown as Host<object, object>
 
 /** The host of a response of HTTP, on which errors are JSON. */
 export function requestHost(response: object): Host<object, object> {

@@ -139,3 +139,38 @@ describe('keys', () => {
     expect(() => keyOf('user', { headers: {} } as never)).toThrow(/limiter\.keyOf\(request\)/)
   })
 })
+
+describe('a key of what is asked for', () => {
+  const asked = { url: '/Users/%37?page=2', method: 'GET', route: '/users/:id' as string | null }
+  const host = {
+    header: () => undefined,
+    method: ({ method }: typeof asked) => method,
+    url: ({ url }: typeof asked) => url,
+    route: ({ route }: typeof asked) => route
+  }
+  const keyFor = (key: KeySpec<typeof asked>, request = asked) =>
+    keyReader(key, 56).read(request, '203.0.113.7', host)
+
+  it('is the same however a path is written', () => {
+    expect(keyFor('path')).toBe('/users/7')
+    expect(keyFor('path', { ...asked, url: '/users/7/' })).toBe('/users/7')
+    expect(keyFor('path', { ...asked, url: '/users/8' })).toBe('/users/8')
+  })
+
+  it('is a route, or the path where there is none', () => {
+    expect(keyFor('route')).toBe('/users/:id')
+    expect(keyFor('route', { ...asked, route: null })).toBe('/users/7')
+    expect(keyFor('method')).toBe('GET')
+  })
+
+  it('goes with others', () => {
+    expect(keyFor(['ip', 'method', 'path'])).toBe(joinedKey(['203.0.113.7', 'GET', '/users/7']))
+    expect(keyOf(['ip', 'path'], ['203.0.113.7', '/users/7'])).toBe(joinedKey(['203.0.113.7', '/users/7']))
+  })
+
+  it('is not told by what is known of somebody', () => {
+    expect(() => keyOf('path', { ip: '203.0.113.7' })).toThrow(
+      'give the request, or a list with a text for each part'
+    )
+  })
+})

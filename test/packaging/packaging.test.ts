@@ -26,7 +26,14 @@ afterAll(() => installed?.remove(), timeout)
 
 describe('the tarball', () => {
   const folders = ['dist', 'src', 'docs', 'examples']
-  const documents = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'package.json']
+  const documents = [
+    'README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'LICENSE',
+    'limits.schema.json',
+    'package.json'
+  ]
 
   it('has the build, its sources, the documents and the examples, and nothing else', () => {
     for (const { path } of installed.packed.files)
@@ -35,13 +42,15 @@ describe('the tarball', () => {
   })
 
   it.each([
-    ['', 460_000],
+    ['', 480_000],
+    ['cli/', 6000],
     ['nest/', 58_000],
     ['redis/', 84_000],
     ['remote/', 114_000],
+    ['rules/', 54_000],
     ['shared/', 49_000]
   ])('has in the code and types of dist/%s no more than %d bytes', (folder, bound) => {
-    const own = ['nest/', 'redis/', 'remote/', 'shared/'].map((name) => `dist/${name}`)
+    const own = ['cli/', 'nest/', 'redis/', 'remote/', 'rules/', 'shared/'].map((name) => `dist/${name}`)
     const isMeant = (path: string) =>
       path.startsWith(`dist/${folder}`) &&
       !path.endsWith('.map') &&
@@ -59,7 +68,7 @@ describe('the tarball', () => {
     const code = installed.packed.files.map(({ path }) => path).filter((path) => path.endsWith('.cjs'))
     expect(code.length).toBeGreaterThan(10)
     for (const path of code)
-      expect(await built(path.slice('dist/'.length)), path).toMatch(/^(['"])use strict\1/)
+      expect(await built(path.slice('dist/'.length)), path).toMatch(/^(?:#!.*\n)?(['"])use strict\1/)
   })
 
   it('has maps from all of its code to sources that it has', async () => {
@@ -142,6 +151,8 @@ describe.concurrent('at run time', { timeout }, () => {
     ['core-only', 'core.mjs'],
     ['core-only', 'shared.cjs'],
     ['core-only', 'shared.mjs'],
+    ['current', 'rules.cjs'],
+    ['current', 'rules.mjs'],
     ['core-only', 'no-peers.mjs']
   ]
   // PKG-06: in `no-peers` and `no-nest` frameworks are missing.
@@ -249,7 +260,7 @@ describe.concurrent('for TypeScript', { timeout }, () => {
     ...(isWhole ? [['typescript', [classic]] as const] : [])
   ]
   it.each(declaring)('by %s writes declarations of all that may be exported', async (compiler, settings) => {
-    const files = ['root', 'express', 'fastify', 'http', 'redis', 'remote', 'shared']
+    const files = ['root', 'express', 'fastify', 'http', 'redis', 'remote', 'rules', 'shared']
     expect(await declare(join(installed.folder, 'current'), tscOf(compiler), files, settings)).toEqual(passed)
   })
 

@@ -11,12 +11,19 @@ import { type ExpressApp, trustOf } from './internals.js'
 export interface ExpressRequest extends IncomingMessage {
   readonly app?: ExpressApp
   readonly ip?: unknown
+  readonly originalUrl?: string
+  /** The path of the router, with the values of its parameters. */
+  readonly baseUrl?: string
+  /** Set once a route is found. */
+  readonly route?: { readonly path?: unknown }
   rateLimit?: RequestRateLimit
 }
 
 /** Express 4 and 5, and bare Node servers, which trust no proxy. */
 export const expressHost: Host<ExpressRequest, ServerResponse> = {
   method: (request) => request.method ?? '',
+  url: (request) => request.originalUrl ?? request.url,
+  route: routeOf,
   header({ headers }, name) {
     const value = headers[name]
     return value !== undefined && Object.hasOwn(headers, name) ? value : undefined
@@ -64,6 +71,12 @@ export const expressHost: Host<ExpressRequest, ServerResponse> = {
   },
   isClosed: isResponseOver,
   onEnd: onResponseOver
+}
+
+/** Routes of several paths, and of regular expressions, have no one template. */
+function routeOf({ route, baseUrl = '' }: ExpressRequest): string | undefined {
+  const path = route?.path
+  return typeof path === 'string' ? baseUrl + path : undefined
 }
 
 /** Methods of Express that answer, but not before they return. */

@@ -9,6 +9,8 @@ import { exactly, isGone, isWhole, lowerCase, setDefaultStatus, trustOf } from '
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
 export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   method: (request) => request.raw.method ?? '',
+  url: (request) => request.originalUrl,
+  route: (request) => request.routeOptions.url ?? null,
   header({ headers }, name) {
     const value = headers[name]
     return value !== undefined && Object.hasOwn(headers, name) ? value : undefined

@@ -24,6 +24,7 @@ export type KoaContext = Context & { rateLimit?: RequestRateLimit }
 
 const koaHost: Host<KoaContext, KoaContext> = {
   method: (ctx) => ctx.method,
+  url: (ctx) => ctx.originalUrl,
   header: ({ headers }, name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
   hasBody: (ctx) => hasBody(ctx.req),
   socket: (ctx) => ctx.req.socket,

@@ -13,6 +13,7 @@ import { keysAndProxies } from './keys-and-proxies.js'
 import { lifecycle } from './lifecycle.js'
 import { options } from './options.js'
 import { plans } from './plans.js'
+import { rules } from './rules.js'
 import { severalKeys } from './several-keys.js'
 import { slowingDown } from './slowing-down.js'
 import { whoIsCounted } from './who-is-counted.js'
@@ -32,6 +33,7 @@ export function behaviour(framework: Framework): void {
   describe(`${framework.name}: several keys`, () => severalKeys(framework))
   describe(`${framework.name}: plans`, () => plans(framework))
   describe(`${framework.name}: slowing down`, () => slowingDown(framework))
+  describe(`${framework.name}: rules`, () => rules(framework))
   describe(`${framework.name}: who is counted`, () => whoIsCounted(framework))
   describeBeyondHost(framework, `${framework.name}: hostile addresses`, () => hostileAddresses(framework))
 }

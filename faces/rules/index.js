@@ -1,0 +1,1 @@
+export { loadRules, parseRules, RulesError } from './index.cjs'
