@@ -105,6 +105,11 @@ function nameOf<Req>(tier: RuleOptions<Req>, { key, at }: Group<Req>, i: number)
   const { limit, window, concurrency } = tier
   const isComputed = [limit, window, concurrency].some((value) => typeof value === 'function')
   const name = isComputed ? `limit-${at[i]! + 1}` : tierName(tier as PolicyOptions)
+  return nameByKey(name, key)
+}
+
+/** The name of a limit that was given none, with the key that it has of its own. */
+export function nameByKey(name: string, key: unknown): string {
   return key === undefined ? name : `${name}-by-${shownKey(key)}`
 }
 

@@ -1,3 +1,4 @@
+import { isCalendarUnit } from '../core/calendar/calendar-options.js'
 import { durationMs } from '../core/duration.js'
 import type { Condition } from './conditions.js'
 import { durationWords } from './durations.js'
@@ -15,9 +16,26 @@ export function explain({ conditions, options }: TableRule): string {
     return `${who}: always ${said.shadow === true ? 'noted, and nobody is denied' : status}.`
   const policies = (said.limits ?? [said]) as readonly LimitOptions[]
   const cost = (said.cost as number | undefined) ?? 1
-  const amounts = policies.map((policy) => amountOf(policy, cost === 1)).join(', and ')
+  const amounts = policies.map((policy) => tierWords(policy, cost)).join(', and ')
   const each = cost === 1 ? '' : `, ${cost} for each request`
-  return `${who}, ${keyWords(said.key)}: ${amounts}${countedBy(said)}${each}, ${end}.`
+  return `${who}, ${keyWords(said.key)}: ${amounts}${countedBy(said)}${each}, ${end}${banWords(said)}.`
+}
+
+/** One of several policies, with what it has of its own. */
+function tierWords(policy: LimitOptions, usual: number): string {
+  const { key, cost = usual, shadow } = policy
+  const own = [
+    ...(key === undefined ? [] : [` ${keyWords(key)}`]),
+    ...(cost === usual ? [] : [`, ${cost} for each request`]),
+    ...(shadow === true ? [' (only watched)'] : [])
+  ]
+  return `${amountOf(policy, cost === 1)}${own.join('')}`
+}
+
+function banWords({ ban }: LimitOptions): string {
+  if (ban === undefined) return ''
+  const { after, for: first } = ban as { readonly after: number; readonly for: number | string }
+  return `; a ban of ${durationWords(durationMs('for', first))} after ${counted(after, 'denial')}`
 }
 
 function requestsOf(conditions: readonly Condition[]): string {
@@ -47,7 +65,7 @@ function otherWords(condition: Condition): readonly string[] {
 
 function amountOf(policy: LimitOptions, areRequests: boolean): string {
   const unit = areRequests ? 'request' : 'unit'
-  const { concurrency, limit, strategy, burst } = policy
+  const { concurrency, limit, strategy, burst, delay, window } = policy
   if (concurrency !== undefined) {
     const wait = policy.queue === undefined ? '' : ` (${policy.queue} may wait)`
     if (typeof concurrency === 'object')
@@ -56,10 +74,28 @@ function amountOf(policy: LimitOptions, areRequests: boolean): string {
   }
   const details = [
     ...(strategy === undefined ? [] : [String(strategy)]),
-    ...(burst === undefined ? [] : [`burst ${burst}`])
+    ...(burst === undefined ? [] : [`burst ${burst}`]),
+    ...(delay === undefined ? [] : [delayWords(delay as { after?: number; step: number | string })])
   ]
   const how = details.length === 0 ? '' : ` (${details.join(', ')})`
-  return `${counted(limit as number, unit)} in ${durationWords(durationMs('window', policy.window))}${how}`
+  return `${counted(limit as number, unit)} ${windowWords(window, policy)}${how}`
+}
+
+function windowWords(window: unknown, { timeZone, startsOn }: LimitOptions): string {
+  if (!isCalendarUnit(window)) return `in ${durationWords(durationMs('window', window))}`
+  const begins =
+    startsOn === undefined ? '' : `, from ${typeof startsOn === 'number' ? `day ${startsOn}` : startsOn} on`
+  return `each ${window} of the calendar${begins}${timeZone === undefined ? '' : ` in ${timeZone}`}`
+}
+
+function delayWords({
+  after = 1,
+  step
+}: {
+  readonly after?: number
+  readonly step: number | string
+}): string {
+  return `each beyond ${after} held ${durationWords(durationMs('step', step))} longer`
 }
 
 function counted(count: number, unit: string): string {

@@ -1,4 +1,5 @@
 import { adaptiveAlgorithms } from '../core/adaptive/read-adaptive.js'
+import { nominalMs, weekdays } from '../core/calendar/periods.js'
 import { atMostOne, type Constraint, required } from './constraints.js'
 import { amount, either, object, oneOf, type Shape, type ShapeTable, text, whole } from './shapes.js'
 
@@ -6,6 +7,28 @@ const durationFix =
   "give a text with a unit such as '30s', '15m', '1h', '1d', or a whole number of milliseconds"
 /** A span of time. */
 export const duration: Shape = either([whole(1), text(durationFix, /^\d*\.?\d+ *[A-Za-z]+$/)], durationFix)
+
+const windowFix = `${durationFix}; or 'day', 'week', 'month' or 'year' for windows of the calendar`
+/** The length of a window, or a window of the calendar. */
+const window: Shape = either(
+  [whole(1), oneOf(Object.keys(nominalMs), windowFix), text(windowFix, /^\d*\.?\d+ *[A-Za-z]+$/)],
+  windowFix
+)
+const startsOnFix = "give a day of the month, 1 to 31, or a weekday such as 'monday'"
+
+const delay = object(
+  () => ({
+    after: { about: 'Units of the window that are not held; 1 if left out.', shape: whole(0) },
+    step: { about: 'How much longer each further unit is held.', shape: duration },
+    max: { about: 'The longest that a request is held; 1m if left out.', shape: duration },
+    places: { about: 'How many requests are held at once; 1000 if left out.', shape: whole(1) }
+  }),
+  {
+    where: '`delay`',
+    fix: "give { after: 5, step: '500ms', max: '20s' }",
+    constraints: [required(['step'], "say how much longer each unit is held, such as '500ms'")]
+  }
+)
 
 const adaptive = object(
   () => ({
@@ -37,7 +60,16 @@ export const policyTable: ShapeTable = {
     shape: text('a policy name is 1 to 1024 characters of printable ASCII', /^[\x20-\x7e]{1,1024}$/)
   },
   limit: { about: 'Units per window.', shape: whole(1) },
-  window: { about: "Length of the window, such as '15m'.", shape: duration },
+  window: { about: "Length of the window, such as '15m'; or 'month' of the calendar.", shape: window },
+  timeZone: {
+    about: "Whose calendar, such as 'Europe/Berlin'; 'UTC' if left out.",
+    shape: text('give a time zone')
+  },
+  startsOn: {
+    about: 'With which day a month or a week of the calendar begins; the 1st, or Monday.',
+    shape: either([whole(1, 31), oneOf(weekdays, startsOnFix)], startsOnFix)
+  },
+  delay: { about: 'Holds what is over a part of the limit, longer each time.', shape: delay },
   strategy: { about: "How it counts; 'fixed-window' if left out.", shape: strategy },
   burst: { about: 'The most units at once, or the waiting places of a leaky bucket.', shape: whole(0) },
   align: {
@@ -91,12 +123,14 @@ const saysPolicy: Constraint = {
 
 const oneKind = atMostOne(['limit', 'concurrency'], 'for both give `limits`, a list with one policy each')
 
-/** One of `limits`. */
-export const tier: Shape = object(() => policyTable, {
-  where: 'one of `limits`',
-  fix: policyFix,
-  constraints: [saysPolicy, oneKind, windowOfLimit, limitOfWindow]
-})
+/** What a policy of `limits` may have of its own, in place of what its rule says. */
+export function tierOf(own: ShapeTable): Shape {
+  return object(() => ({ ...policyTable, ...own }), {
+    where: 'one of `limits`',
+    fix: policyFix,
+    constraints: [saysPolicy, oneKind, windowOfLimit, limitOfWindow]
+  })
+}
 
 /** The options of one policy, by name. */
 export const policyNames: readonly string[] = Object.keys(policyTable)

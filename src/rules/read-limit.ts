@@ -4,8 +4,9 @@ import { tierName } from '../core/policy.js'
 import { type PolicyOptions, policyOptions } from '../core/policy-options.js'
 import { definePolicies } from '../core/policy-or-limits.js'
 import { shortHint } from '../core/warn.js'
-import { httpOptions } from '../http/http-options.js'
+import { costOf, httpOptions } from '../http/http-options.js'
 import { keyReader } from '../http/key.js'
+import { nameByKey } from '../http/limit-parts.js'
 import { idleHints } from '../limiter/options.js'
 import { policyNames } from './policy-table.js'
 import type { Report } from './problems.js'
@@ -47,17 +48,32 @@ export function readLimit(rule: MapSource, settings: LimitOptions, found: RuleFi
   if (limits === undefined && said.limit === undefined && said.concurrency === undefined) return undefined
   const policies = tiers.map((tier) => policyOf(tier, found))
   if (policies.some((policy) => policy === null)) return undefined
-  const named = policies.map((policy) => withName(policy!))
+  const own = limits === undefined ? [{}] : tiers.map(ownOf)
+  const named = policies.map((policy, i) => withName(policy!, own[i]!))
   try {
     const defined = definePolicies(named as unknown as readonly PolicyOptions[])
     readSettings(settings, defined)
+    for (const [i, { key, cost }] of own.entries()) readCharge({ key, cost }, [defined[i]!])
   } catch (error) {
     found.report.add(placeOf(error, [rule, ...tiers]), (error as Error).message)
     return undefined
   }
   for (const hint of idleHints(settings, named, 'the rule', (settings.cost ?? 1) === 1))
     found.warnings.add(rule.at, hint)
-  return limits === undefined ? { ...settings, ...named[0] } : { ...settings, limits: named }
+  if (limits === undefined) return { ...settings, ...named[0] }
+  return { ...settings, limits: named.map((policy, i) => ({ ...policy, ...own[i] })) }
+}
+
+/** What one of `limits` may have in place of the setting of its rule. */
+interface Own {
+  readonly key?: unknown
+  readonly cost?: unknown
+  readonly shadow?: unknown
+}
+
+function ownOf(tier: MapSource): Own {
+  const { key, cost, shadow } = plain(tier) as Own
+  return Object.fromEntries(Object.entries({ key, cost, shadow }).filter(([, value]) => value !== undefined))
 }
 
 /** A limit of 0, as only a function gives it. */
@@ -111,20 +127,28 @@ const strategyOnes = ['burst', 'align', 'delayAfter']
  * Policies that have names count by what their rule says in a store, wherever they are made. Those without one are called
  * after what they allow.
  */
-function withName(policy: LimitOptions): LimitOptions {
-  return { ...policy, name: policy.name ?? tierName(policy as unknown as PolicyOptions) }
+function withName(policy: LimitOptions, { key }: Own): LimitOptions {
+  const name = policy.name ?? nameByKey(tierName(policy as unknown as PolicyOptions), key)
+  return { ...policy, name }
 }
 
 /** @throws HeadgateError for settings that cannot work, or not with these policies */
 function readSettings(settings: LimitOptions, policies: ReturnType<typeof definePolicies>): void {
-  const { cost, countOnly, aborted, statusCode } = httpOptions
-  readOptions({ cost, countOnly, aborted, statusCode }, settings, {
-    rules: { fixed: { policies } },
+  const { countOnly, aborted, statusCode } = httpOptions
+  readOptions({ countOnly, aborted, statusCode }, settings, {
+    rules: { policies },
     headers: { lists: [] },
     countOnly: settings.countOnly
   })
-  readOptions({ block: commonOptions.block, countDenied: commonOptions.countDenied }, settings)
-  if (settings.key !== undefined) keyReader(settings.key as never, false)
+  const { block, ban, countDenied } = commonOptions
+  readOptions({ block, ban, countDenied }, settings)
+  readCharge(settings, policies)
+}
+
+/** @throws HeadgateError for a key that is none, or a cost that is never admitted */
+function readCharge({ key, cost }: Own, policies: ReturnType<typeof definePolicies>): void {
+  if (key !== undefined) keyReader(key as never, false)
+  if (cost !== undefined) costOf('cost', cost, { rules: { policies } })
 }
 
 /** Where the option stands that a message is about. */

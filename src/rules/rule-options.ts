@@ -1,7 +1,8 @@
 import { atMostOne, type Constraint, required } from './constraints.js'
 import { matchTable, token } from './match-table.js'
-import { duration, limitOfWindow, policyTable, tier, windowOfLimit } from './policy-table.js'
+import { duration, limitOfWindow, policyTable, tierOf, windowOfLimit } from './policy-table.js'
 import {
+  amount,
   either,
   flag,
   list,
@@ -35,6 +36,22 @@ const saysLimit: Constraint = {
       : null
 }
 
+const ban = object(
+  () => ({
+    after: { about: 'How many denials ban a key.', shape: whole(1) },
+    within: { about: 'The time in which they count; 10m if left out.', shape: duration },
+    for: { about: 'How long the first ban lasts.', shape: duration },
+    growth: { about: 'How many times longer each repeat is; 1 if left out.', shape: amount(1, 1000) },
+    max: { about: 'The longest ban; 30d if left out.', shape: duration },
+    forget: { about: 'How long after its last ban a key is forgiven; 1d if left out.', shape: duration }
+  }),
+  {
+    where: '`ban`',
+    fix: "give { after: 5, within: '10m', for: '1h' }",
+    constraints: [required(['after', 'for'], 'say how many denials ban a key, and for how long')]
+  }
+)
+
 /** The settings that rules hand on to those within them. */
 export const settingTable: ShapeTable = {
   key: { about: "Who is charged; 'ip' if left out.", shape: orList(keyPart, keyFix) },
@@ -50,6 +67,7 @@ export const settingTable: ShapeTable = {
   },
   countDenied: { about: 'Charge denied requests, too.', shape: flag },
   block: { about: 'How long a denied key stays denied at least.', shape: duration },
+  ban: { about: 'Bans a key that is denied again and again.', shape: ban },
   statusCode: { about: 'Status of a denied response; 429 if left out.', shape: whole(400, 599) },
   message: { about: 'The sentence in the body of a denied response.', shape: text('give a text') }
 }
@@ -69,7 +87,10 @@ const ruleTable: ShapeTable = {
   },
   limits: {
     about: 'Several policies, decided together, all or nothing.',
-    shape: list(tier, "give a list of policies such as [{ limit: 10, window: '1s' }]")
+    shape: list(
+      tierOf({ key: settingTable.key!, cost: settingTable.cost!, shadow: settingTable.shadow! }),
+      "give a list of policies such as [{ limit: 10, window: '1s' }]"
+    )
   },
   ...settingTable,
   rules: {

@@ -20,6 +20,11 @@ const isRight = (text: string): boolean => {
 }
 
 const right = [
+  '- { limit: 5, window: month, timeZone: Europe/Berlin, startsOn: 15 }',
+  '- { limit: 5, window: week, startsOn: sunday }',
+  '- { limit: 5, window: 1m, delay: { after: 2, step: 500ms, max: 20s, places: 10 } }',
+  '- { limit: 5, window: 1m, ban: { after: 2, within: 10m, for: 1h, growth: 2, max: 1d, forget: 1d } }',
+  "- { limits: [{ limit: 5, window: 1s, key: user, cost: 2, shadow: true }, { limit: 5, window: 1s, key: [ip, 'header:x-a'] }] }",
   "[{ limit: 1, window: '1s' }]",
   '- { limit: 1, window: 1000 }',
   '- { limit: 1, window: 1 minute, strategy: gcra, burst: 5 }',
@@ -43,6 +48,11 @@ const right = [
 
 /** Wrong in a way that a schema can say. */
 const wrong = [
+  '- { limit: 1, window: fortnight }',
+  '- { limit: 1, window: 1s, startsOn: 32 }',
+  '- { limit: 1, window: 1s, delay: { after: 1 } }',
+  '- { limit: 1, window: 1s, ban: { after: 1 } }',
+  '- { limits: [{ limit: 1, window: 1s, countOnly: failures }] }',
   '7',
   'text',
   '[]',

@@ -1,4 +1,4 @@
-import { type CalendarUnit, nominalMs, type Periods, periodsOf, type Weekday } from './periods.js'
+import { type CalendarUnit, type Periods, periodsOf, type Weekday } from './periods.js'
 import { type Zone, zoneOf } from './zone.js'
 
 /** A window of the calendar, from its start to before its end, which is the start of the next; epoch ms. */
@@ -26,8 +26,6 @@ export interface CalendarOptions {
 export class Calendar {
   readonly unit: CalendarUnit
   readonly timeZone: string
-  /** The most days that a window can have, ms. */
-  readonly nominalMs: number
   /** What tells it from others: the same in every process, whatever it calls a zone that has several names. */
   readonly rule: readonly unknown[]
   readonly #zone: Zone
@@ -39,7 +37,6 @@ export class Calendar {
   constructor({ unit, timeZone, startsOn }: CalendarOptions) {
     this.unit = unit
     this.timeZone = timeZone
-    this.nominalMs = nominalMs[unit]
     this.rule = [unit, timeZone, startsOn]
     this.#zone = zoneOf(timeZone)
     this.#periods = periodsOf(unit, startsOn)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { definePolicy, ruleOf, withLimit } from '../../../src/core/policy.js'
 import { createLimiter, type LimiterOptions } from '../../../src/index.js'
 import { naming } from '../../support/errors.js'
@@ -23,6 +23,17 @@ describe('a limit of the calendar', () => {
       ...{ allowed: true, remaining: 2 },
       resetMs: at('2026-04-30T22:00Z') - end
     })
+  })
+
+  it('asks for the calendar once a window, not once a key', () => {
+    const limiter = limiterOf(monthly).at(at('2026-03-10T00:00Z'))
+    limiter.consume('a')
+    const asked = vi.spyOn(Intl.DateTimeFormat.prototype as { readonly format: unknown }, 'format', 'get')
+    for (let i = 0; i < 100; i++) limiter.at(at('2026-03-10T00:00Z') + i * 3_600_000).consume(`key ${i}`)
+    expect(asked).toHaveBeenCalledTimes(0)
+    limiter.at(at('2026-04-01T00:00Z')).consume('b')
+    expect(asked).toHaveBeenCalled()
+    asked.mockRestore()
   })
 
   it('gives back within its window alone', () => {
