@@ -107,7 +107,11 @@ export class Gate<Req, Res> implements Recorder {
   /** What its limiter by hand is made of: see `limiterBehind`. */
   handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
     const keyOf = (who: Who) => this.#key.of(who)
-    if (this.#plan.ruled !== null) return this.#plan.ruled.handParts(hostOf, keyOf)
+    if (this.#plan.ruled !== null)
+      return this.#plan.ruled.handParts(hostOf, {
+        keyOf,
+        clientOf: (host, request) => this.#clients.of(host, request)
+      })
     return {
       rules: this.#plan.rules,
       keyOf,

@@ -5,7 +5,7 @@ import { inherit, limitOptions } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { warnOnce } from '../core/warn.js'
 import type { HandParts } from './by-hand.js'
-import { type Client, nobody } from './client-address.js'
+import type { Client } from './client-address.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
 import { type Outcome, passed } from './outcome.js'
@@ -31,7 +31,14 @@ export interface GateChoice<Req, Res> {
   readonly usesUser: boolean
   readonly usesAddress: boolean
   enter(host: Host<Req, Res>, request: Req, response: Res, client: Client): Outcome | PromiseLike<Outcome>
-  handParts(hostOf: HostFinder, keyOf: HandParts<Req>['keyOf']): HandParts<Req>
+  handParts(hostOf: HostFinder, outer: OuterHand<Req>): HandParts<Req>
+}
+
+/** What of the gate around rules serves by hand. */
+interface OuterHand<Req> {
+  /** The key by the option `key`, for those who are known without a request. */
+  readonly keyOf: HandParts<Req>['keyOf']
+  clientOf(host: Host<never, never>, request: never): Client
 }
 
 /** Finds the host of a request of the gate's own. */
@@ -121,10 +128,12 @@ export class RuledGates<Req, Res> implements GateChoice<Req, Res> {
   }
 
   /** Their limiter by hand: by a request it is that of its first rule, by a key all of them. */
-  handParts(finder: HostFinder, keyOf: HandParts<Req>['keyOf']): HandParts<Req> {
+  handParts(finder: HostFinder, { keyOf, clientOf }: OuterHand<Req>): HandParts<Req> {
     const hostOf = finder as unknown as (request: Req) => Host<Req, never>
     const partsFor = (request: Req): HandParts<Req> => {
-      const matched = this.#match(hostOf(request), request, nobody)
+      const host = hostOf(request)
+      const client = clientOf(host as Host<never, never>, request as never)
+      const matched = this.#match(host, request, client)
       const gate = matched.map(({ index }) => this.#now.gates[index]!).find((found) => found !== null)
       if (gate === undefined) throw noRule()
       return gate.handParts(hostOf)
