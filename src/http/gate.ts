@@ -122,7 +122,11 @@ export class Gate<Req, Res> implements Recorder {
   /** What its limiter by hand is made of: see `limiterBehind`. */
   handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
     const { rules, ruled } = this.#plan
-    if (ruled !== null) return ruled.handParts(hostOf, (who) => this.#key.of(who))
+    if (ruled !== null)
+      return ruled.handParts(hostOf, {
+        keyOf: (who) => this.#key.of(who),
+        clientOf: (host, request) => this.#clients.of(host, request)
+      })
     const reading = (key: KeyReader<Req>) => ({
       keyOf: (who: Who) => key.of(who),
       keyOfRequest: (request: Req) => this.#keyOf(key, hostOf(request), request)

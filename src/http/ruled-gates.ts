@@ -5,7 +5,7 @@ import { inherit, limitOptions } from '../core/policy-or-limits.js'
 import type { Owner } from '../core/store.js'
 import { warnOnce } from '../core/warn.js'
 import type { HandPart, HandParts } from './by-hand.js'
-import { type Client, nobody } from './client-address.js'
+import type { Client } from './client-address.js'
 import type { Gate } from './gate.js'
 import type { Host } from './host.js'
 import { type Outcome, passed } from './outcome.js'
@@ -31,8 +31,15 @@ export interface GateChoice<Req, Res> {
   readonly usesUser: boolean
   readonly usesAddress: boolean
   enter(host: Host<Req, Res>, request: Req, response: Res, client: Client): Outcome | PromiseLike<Outcome>
-  handParts(hostOf: HostFinder, keyOf: HandParts<Req>['keyOf']): HandParts<Req>
+  handParts(hostOf: HostFinder, outer: OuterHand<Req>): HandParts<Req>
   close(): void
+}
+
+/** What of the gate around rules serves by hand. */
+interface OuterHand<Req> {
+  /** The key by the option `key`, for those who are known without a request. */
+  readonly keyOf: HandParts<Req>['keyOf']
+  clientOf(host: Host<never, never>, request: never): Client
 }
 
 /** Finds the host of a request of the gate's own. */
@@ -124,10 +131,12 @@ export class RuledGates<Req, Res> implements GateChoice<Req, Res> {
   }
 
   /** Their limiter by hand: by a request it is that of its rules, by what is known of somebody that of all rules. */
-  handParts(finder: HostFinder, keyOf: HandParts<Req>['keyOf']): HandParts<Req> {
+  handParts(finder: HostFinder, { keyOf, clientOf }: OuterHand<Req>): HandParts<Req> {
     const hostOf = finder as unknown as (request: Req) => Host<Req, never>
     const matching = (request: Req): readonly HandParts<Req>[] => {
-      const matched = this.#match(hostOf(request), request, nobody)
+      const host = hostOf(request)
+      const client = clientOf(host as Host<never, never>, request as never)
+      const matched = this.#match(host, request, client)
       const gates = matched.map(({ index }) => this.#now.gates[index]!).filter((gate) => gate !== null)
       if (gates.length === 0) throw noRule()
       return gates.map((gate) => gate.handParts(hostOf))

@@ -115,7 +115,7 @@ describe('rules in options', () => {
   it('are looked up, reset and blocked by hand', async () => {
     const limit = rateLimit({
       rules: parseRules(
-        "- { match: { path: /a }, limit: 2, window: 1h }\n- { limit: 5, window: 1h, key: 'header:x-key' }"
+        "- { match: { path: /a, address: loopback }, limit: 2, window: 1h }\n- { limit: 5, window: 1h, key: 'header:x-key' }"
       )
     })
     const app = express()
