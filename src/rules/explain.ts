@@ -14,9 +14,9 @@ export function explain({ conditions, options }: TableRule): string {
   const end = said.shadow === true ? 'then it is noted, and nobody is denied' : `then ${status}`
   if (said.limit === noUnits)
     return `${who}: always ${said.shadow === true ? 'noted, and nobody is denied' : status}.`
-  const policies = (said.limits ?? [said]) as readonly LimitOptions[]
+  const tiers = said.limits as readonly LimitOptions[] | undefined
   const cost = (said.cost as number | undefined) ?? 1
-  const amounts = policies.map((policy) => tierWords(policy, cost)).join(', and ')
+  const amounts = tiers?.map((tier) => tierWords(tier, cost)).join(', and ') ?? amountOf(said, cost === 1)
   const each = cost === 1 ? '' : `, ${cost} for each request`
   return `${who}, ${keyWords(said.key)}: ${amounts}${countedBy(said)}${each}, ${end}${banWords(said)}.`
 }

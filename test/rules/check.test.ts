@@ -64,6 +64,28 @@ describe('headgate check', () => {
     })
   })
 
+  it('explains what limits have of their own, the calendar, delays and bans', () => {
+    const more = file(
+      'more.yaml',
+      `- limits:
+    - { limit: 10, window: 1s, key: user }
+    - { limit: 900, window: 1m, cost: 5 }
+    - { limit: 2, window: 1h, shadow: true }
+- { match: { path: /a }, limit: 5000, window: month, timeZone: Europe/Berlin, startsOn: 15 }
+- { limit: 20, window: 1m, delay: { after: 5, step: 500ms }, ban: { after: 3, for: 1h } }
+`
+    )
+    expect(headgate('check', more)).toMatchObject({
+      failed: [expect.stringContaining('never decides'), expect.stringContaining('never decides')],
+      said: [
+        'more.yaml:1: Every request, for each address: 10 requests in a second for each user, and 900 units in a minute, 5 for each request, and 2 requests in an hour (only watched), then 429.',
+        'more.yaml:5: /a, for each address: 5000 requests each month of the calendar, from day 15 on in Europe/Berlin, then 429.',
+        'more.yaml:6: Every request, for each address: 20 requests in a minute (each beyond 5 held 500 milliseconds longer), then 429; a ban of an hour after 3 denials.',
+        'more.yaml: 3 rules are right.'
+      ]
+    })
+  })
+
   it('prints what is wrong as compilers do, and goes on with the next file', () => {
     const wrong = file('wrong.yaml', '- { limit: 0.5, windw: 1s }\n')
     const { code, failed, said } = headgate('check', wrong, join(folder, 'gone.yaml'), right, '--quiet')
