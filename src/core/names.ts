@@ -1,5 +1,6 @@
 import { HeadgateError } from './errors.js'
-import { type Policy, ruleOf, shownRules } from './policy.js'
+import { type Policy, ruleOf } from './policy.js'
+import { shownRules } from './policy-names.js'
 import type { BucketsOptions, Owner } from './store.js'
 import type { Strategy } from './strategy.js'
 

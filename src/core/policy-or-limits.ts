@@ -1,5 +1,6 @@
 import { badOption, checkNames, inheritable, type OptionTable, pick } from './options.js'
-import { checkUnique, definePolicy, type Policy, tierName } from './policy.js'
+import { definePolicy, type Policy } from './policy.js'
+import { checkUnique, tierName } from './policy-names.js'
 import { kindsIn, type PolicyOptions, policyOptions } from './policy-options.js'
 
 /**

@@ -1,8 +1,7 @@
 import type { Adaptive } from './adaptive/read-adaptive.js'
 import type { Calendar } from './calendar/calendar.js'
-import { isCalendarUnit, readCalendar, windowMsOf } from './calendar/calendar-options.js'
+import { readCalendar } from './calendar/calendar-options.js'
 import { type Delay, delayPart } from './delay.js'
-import { durationText } from './duration.js'
 import { HeadgateError } from './errors.js'
 import { divideUp } from './exact.js'
 import { badOption, checkNames, shown } from './options.js'
@@ -265,27 +264,6 @@ function tooLarge(rule: Rule, strategy: Strategy, slots: number): HeadgateError 
   )
 }
 
-/** Names for tiers that were given none: what they allow, `10-per-1s` `10-per-month` or `10-in-flight`. */
-export function tierName({ limit, window, concurrency }: PolicyOptions): string {
-  if (typeof concurrency === 'object') return 'adaptive-in-flight'
-  return concurrency === undefined
-    ? `${limit === Number.POSITIVE_INFINITY ? 'unlimited' : limit}-per-${isCalendarUnit(window) ? window : durationText(windowMsOf('window', window))}`
-    : `${concurrency}-in-flight`
-}
-
-/** @throws HeadgateError `HEADGATE_POLICY_CLASH` where two names differ at most by case */
-export function checkUnique(policies: readonly { readonly name: string }[]): void {
-  const seen = new Set<string>()
-  for (const { name } of policies) {
-    if (seen.has(name.toLowerCase()))
-      throw new HeadgateError(
-        'HEADGATE_POLICY_CLASH',
-        `Two limits of one limiter are named '${name}': give each its own \`name\` (upper and lower case count as equal).`
-      )
-    seen.add(name.toLowerCase())
-  }
-}
-
 /**
  * All that decides how a policy counts, whatever it is named: the same in every thread and process. The slots tell apart
  * versions of one strategy that keep something else in them.
@@ -297,17 +275,6 @@ export function ruleOf(policy: Policy): readonly unknown[] {
   const found =
     adaptive === null ? [] : [adaptive.algorithm.name, ...Object.values({ ...adaptive.rule, seed: 0 })]
   return [strategy.name, limit, windowMs, capacity, slots, ...own, ...found, ...(calendar?.rule ?? [])]
-}
-
-/** Rules as error messages tell them apart. */
-export function shownRules(policies: readonly Policy[]): string {
-  return policies
-    .map(({ limit, windowMs, unit, calendar, isEndless }) => {
-      if (unit === 'concurrent-requests') return `${limit} in flight`
-      const most = isEndless ? 'any' : limit
-      return calendar === null ? `${most} in ${windowMs} ms` : `${most} a ${calendar.unit}`
-    })
-    .join(', ')
 }
 
 /*

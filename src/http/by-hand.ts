@@ -3,20 +3,20 @@ import { AsyncPolicyLimiter } from '../core/async-limiter.js'
 import type { BansOptions, BansPage } from '../core/bans/listing.js'
 import { type Decision, decisionOf } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
-import { HeadgateError } from '../core/errors.js'
 import { PolicyLimiter } from '../core/limiter.js'
 import { OwnPermit, type Permit } from '../core/permit.js'
 import type { Policy } from '../core/policy.js'
 import { heard } from '../core/promise.js'
 import { Together } from '../core/together.js'
-import { Out, outSize, type Verdict } from '../core/verdict.js'
+import type { Verdict } from '../core/verdict.js'
 import { bansOfAll } from './bans-of-all.js'
 import type { Gate } from './gate.js'
+import { after, blockIn, isAny, type Late, lastRules, misuse, nothing, owed, resetIn } from './hand-acts.js'
 import type { Host } from './host.js'
 import type { AnyRequest, AsyncKeyedLimiter, KeyedLimiter } from './keyed-limiter.js'
 import type { Who } from './known.js'
 import type { Priced } from './pricing.js'
-import { gather, isPromiseLike } from './promise.js'
+import { gather } from './promise.js'
 import type { RuleSource, Rules } from './rules.js'
 
 /** Rules, and who is charged by them. */
@@ -54,8 +54,6 @@ export function limiterBehind<Req, Res>(
   return limiter as KeyedLimiter | AsyncKeyedLimiter
 }
 
-type Late<T> = T | Promise<T>
-
 /** `KeyedLimiter` and `AsyncKeyedLimiter`, as the store is. */
 class HandLimiter {
   readonly #partsOf: () => HandParts<AnyRequest>
@@ -79,7 +77,7 @@ class HandLimiter {
   consume(who: AnyRequest | Who, cost = 1): Late<Decision> {
     return this.#byRules(who, cost, (key, { limiter, policies }) => {
       if (limiter.admission !== null) throw mustRelease('consume')
-      return then<Verdict, Decision>(limiter.take(key, cost, policies), (verdict) =>
+      return after<Verdict, Decision>(limiter.take(key, cost, policies), (verdict) =>
         decisionOf(verdict, true)
       )
     })
@@ -87,7 +85,7 @@ class HandLimiter {
 
   acquire(who: AnyRequest | Who, cost = 1): Late<Permit> {
     return this.#byRules(who, cost, (key, { limiter, policies }) =>
-      then<Verdict, Permit>(
+      after<Verdict, Permit>(
         limiter.take(key, cost, policies),
         (verdict) => new OwnPermit(verdict, limiter, key, cost)
       )
@@ -96,7 +94,7 @@ class HandLimiter {
 
   peek(who: AnyRequest | Who): Late<Decision> {
     return this.#byRules(who, 1, (key, { limiter, policies }) =>
-      then<Verdict, Decision>(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
+      after<Verdict, Decision>(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
     )
   }
 
@@ -104,11 +102,11 @@ class HandLimiter {
     return this.#byRules(who, cost, (key, { limiter, policies }) => {
       // In one go, so that a store outside the process is asked once.
       const looks: Late<readonly unknown[]>[] = [
-        then<Verdict, readonly unknown[]>(limiter.look(key, policies), owed)
+        after<Verdict, readonly unknown[]>(limiter.look(key, policies), owed)
       ]
       const given = limiter.giveBack(key, cost, policies, { at: chargedAt, source: 'store' })
-      looks.push(then<Verdict, readonly unknown[]>(limiter.look(key, policies), owed))
-      return then(gather<unknown>([...looks, given].map((late) => () => late)), ([before, after]) =>
+      looks.push(after<Verdict, readonly unknown[]>(limiter.look(key, policies), owed))
+      return after(gather<unknown>([...looks, given].map((late) => () => late)), ([before, after]) =>
         (before as readonly unknown[]).some((value, i) => !Object.is(value, (after as readonly unknown[])[i]))
       )
     })
@@ -118,7 +116,7 @@ class HandLimiter {
     const { watched } = this.#parts
     const reset = (part: HandPart<AnyRequest>) => this.#everywhere(part, who, resetIn)
     return this.#run(() =>
-      then(gather([...this.#told(who), ...watched].map((part) => () => reset(part))), isAny)
+      after(gather([...this.#told(who), ...watched].map((part) => () => reset(part))), isAny)
     )
   }
 
@@ -127,19 +125,19 @@ class HandLimiter {
     const told = isRequest(who) ? this.#told(who).slice(0, 1) : this.#told(who)
     const block = (part: HandPart<AnyRequest>) =>
       this.#everywhere(part, who, (key, rules) => blockIn(key, rules, duration))
-    return this.#run(() => then(gather(told.map((part) => () => block(part))), nothing))
+    return this.#run(() => after(gather(told.map((part) => () => block(part))), nothing))
   }
 
   penalty(who: AnyRequest | Who, units: number): Late<Decision> {
     return this.#byFirst(who, (key, { limiter, policies }) =>
-      then(limiter.penalise(key, units, policies), (verdict) => decisionOf(verdict, false))
+      after(limiter.penalise(key, units, policies), (verdict) => decisionOf(verdict, false))
     )
   }
 
   reward(who: AnyRequest | Who, units: number): Late<Decision> {
     return this.#byFirst(who, (key, { limiter, policies }) =>
-      then<void, Decision>(limiter.reimburse(key, units, policies), () =>
-        then(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
+      after<void, Decision>(limiter.reimburse(key, units, policies), () =>
+        after(limiter.look(key, policies), (verdict) => decisionOf(verdict, false))
       )
     )
   }
@@ -153,7 +151,7 @@ class HandLimiter {
     return this.#run(() => {
       for (const { rules } of all) rules.forget()
       const limiters = all.flatMap(({ rules }) => rules.limiters)
-      return then(gather<void>(limiters.map((limiter) => () => limiter.clear())), nothing)
+      return after(gather<void>(limiters.map((limiter) => () => limiter.clear())), nothing)
     })
   }
 
@@ -176,9 +174,9 @@ class HandLimiter {
   #byFirst<T>(who: AnyRequest | Who, act: (key: string, by: Rules) => Late<T>): Late<T> {
     return this.#run(() => {
       const [{ rules, keyOf, keyOfRequest }] = this.#told(who) as [HandPart<AnyRequest>]
-      return then(isRequest(who) ? keyOfRequest(who) : keyOf(who), (key) =>
+      return after(isRequest(who) ? keyOfRequest(who) : keyOf(who), (key) =>
         isRequest(who) && rules.fixed === null
-          ? then(rules.forRequest(who), (made) => act(key, made))
+          ? after(rules.forRequest(who), (made) => act(key, made))
           : act(key, lastRules(rules, key))
       )
     })
@@ -192,9 +190,9 @@ class HandLimiter {
         const limiter = this.#together(who, cost)
         return act(limiter.parts[0]!.key, { limiter, policies: [] })
       }
-      return then(this.keyOf(who), (key) => {
+      return after(this.keyOf(who), (key) => {
         if (isRequest(who) && rules.fixed === null)
-          return then(price(who, key, cost), (made) => act(key, made))
+          return after(price(who, key, cost), (made) => act(key, made))
         return act(key, lastRules(rules, key))
       })
     })
@@ -233,10 +231,10 @@ class HandLimiter {
     who: AnyRequest | Who,
     act: (key: string, rules: RuleSource<AnyRequest>) => Late<T>
   ): Late<T> {
-    return then(isRequest(who) ? keyOfRequest(who) : keyOf(who), (key) => {
+    return after(isRequest(who) ? keyOfRequest(who) : keyOf(who), (key) => {
       // That of its own window is there by then.
       const ready = isRequest(who) && rules.fixed === null ? rules.forRequest(who) : null
-      return then<unknown, T>(ready, () => act(key, rules))
+      return after<unknown, T>(ready, () => act(key, rules))
     })
   }
 
@@ -250,34 +248,6 @@ class HandLimiter {
 /** What decides: see `Asked`. */
 type Deciding = Pick<Priced, 'limiter' | 'policies'>
 
-function resetIn(key: string, { laterBlocks, sample, limiters }: RuleSource<AnyRequest>): Late<boolean> {
-  const wasBlocked = laterBlocks?.delete(key, sample) === true
-  const resets = limiters.map((limiter) => () => {
-    const wasThere = then<Verdict, boolean>(limiter.look(key, limiter.policies), isThere)
-    const reset = limiter.reset(key)
-    return reset instanceof Promise ? reset.then(() => wasThere) : wasThere
-  })
-  return then(gather(resets), (were) => wasBlocked || isAny(were))
-}
-
-function blockIn(
-  key: string,
-  { laterBlocks, sample, limiters }: RuleSource<AnyRequest>,
-  duration: Duration
-): Late<void> {
-  if (limiters.length === 0 && sample instanceof AsyncPolicyLimiter)
-    throw misuse('the windows that other processes count by are not known here')
-  laterBlocks?.add(key, duration, sample)
-  return then(gather<void>(limiters.map((limiter) => () => limiter.block(key, duration))), nothing)
-}
-
-/** @throws HeadgateError `HEADGATE_MISUSE` where nothing was decided yet */
-function lastRules(rules: RuleSource<AnyRequest>, key: string): Rules {
-  const known = rules.lastFor(key)
-  if (known !== undefined) return known
-  throw misuse(`this process has decided nothing about '${key}' yet`)
-}
-
 function canTell(keyOf: (who: Who) => string, who: Who): boolean {
   try {
     keyOf(who)
@@ -287,33 +257,6 @@ function canTell(keyOf: (who: Who) => string, who: Who): boolean {
   }
 }
 
-function isAny(were: readonly boolean[]): boolean {
-  return were.includes(true)
-}
-
-function nothing(): void {}
-
 function isRequest(who: unknown): who is AnyRequest {
   return typeof who === 'object' && who !== null && typeof (who as AnyRequest).headers === 'object'
-}
-
-function then<T, U>(value: Late<T>, next: (value: T) => Late<U>): Late<U> {
-  return isPromiseLike(value) ? Promise.resolve(value as Promise<T>).then(next) : next(value as T)
-}
-
-/** True for a key that owes something or is blocked. */
-function isThere({ isBlocked, policies, out }: Verdict): boolean {
-  return isBlocked || policies.some((_, i) => out[i * outSize + Out.resetMs]! > 0)
-}
-
-/** What of a verdict tells how much a key owes: a copy, as the next decision overwrites it. */
-function owed({ policies, out }: Verdict): readonly number[] {
-  return policies.flatMap((_, i) => [out[i * outSize + Out.remaining]!, out[i * outSize + Out.resetMs]!])
-}
-
-function misuse(why: string): HeadgateError {
-  return new HeadgateError(
-    'HEADGATE_MISUSE',
-    `What limits a request depends on the request, and ${why}: give the request.`
-  )
 }

@@ -10,12 +10,12 @@ import { type Client, nobody } from './client-address.js'
 import { Clients } from './clients.js'
 import { CountOnly } from './count-only.js'
 import { DenialMaker } from './denial-maker.js'
+import { handPartsOf } from './hand-parts.js'
 import { Holding } from './holding.js'
 import type { Exchange, Host } from './host.js'
 import { admitInFlight, releaseAtEnd } from './in-flight.js'
 import { type KeyReader, keyReader } from './key.js'
 import { preflightKey } from './key-text.js'
-import type { Who } from './known.js'
 import type { GatePlan } from './options.js'
 import { answered, type Outcome, passed } from './outcome.js'
 import { isPreflight } from './preflight.js'
@@ -68,7 +68,10 @@ export class Gate<Req, Res> implements Recorder {
       this.#watchers?.some((gate) => gate.usesUser) === true
     this.#countOnly = plan.counts === null ? null : new CountOnly(plan.counts, plan.abortedStatus)
     this.#usesAddress =
-      readers.some((reader) => reader.usesAddress) || plan.allows !== null || plan.denies !== null
+      readers.some((reader) => reader.usesAddress) ||
+      this.#watchers?.some((gate) => gate.#usesAddress) === true ||
+      plan.allows !== null ||
+      plan.denies !== null
     this.#users = readers.some((reader) => reader.usesUser) ? new UserWatch() : null
   }
 
@@ -121,33 +124,17 @@ export class Gate<Req, Res> implements Recorder {
 
   /** What its limiter by hand is made of: see `limiterBehind`. */
   handParts(hostOf: (request: Req) => Host<Req, never>): HandParts<Req> {
-    const { rules, ruled } = this.#plan
+    const { ruled } = this.#plan
     if (ruled !== null)
       return ruled.handParts(hostOf, {
         keyOf: (who) => this.#key.of(who),
         clientOf: (host, request) => this.#clients.of(host, request)
       })
-    const reading = (key: KeyReader<Req>) => ({
-      keyOf: (who: Who) => key.of(who),
-      keyOfRequest: (request: Req) => this.#keyOf(key, hostOf(request), request)
-    })
-    return {
-      ...reading(this.#key),
-      rules,
-      at: [],
-      parts: (rules.parts ?? []).map((part) => ({
-        ...reading(part.key ?? this.#key),
-        rules: part.rules,
-        at: part.at
-      })),
-      watched: (this.#watchers ?? []).map((gate) => gate.handParts(hostOf)),
-      price: (request, key, units) => {
-        const host = hostOf(request)
-        const address = this.#addressOf(host, request)
-        return priceOf<Req>(this.#plan, { host, request, address, key, kind: 'request', units })
-      },
-      close: () => this.close()
-    }
+    const addressOf = (host: Host<Req, never>, request: Req) =>
+      this.#usesAddress ? this.#clients.of(host, request).address : nobody.address
+    const watched = (this.#watchers ?? []).map((gate) => gate.handParts(hostOf))
+    const own = { plan: this.#plan, key: this.#key, addressOf, watched, close: () => this.close() }
+    return handPartsOf<Req>(own, hostOf)
   }
 
   rewrite(record: RequestRateLimit): void {
@@ -185,14 +172,6 @@ export class Gate<Req, Res> implements Recorder {
     if (typeof key !== 'string')
       return key.then((late) => this.#price(host, request, response, address, late, 'request'))
     return this.#price(host, request, response, address, key, 'request')
-  }
-
-  #keyOf(key: KeyReader<Req>, host: Host<Req, never>, request: Req): string | Promise<string> {
-    return key.read(request, this.#addressOf(host, request), host)
-  }
-
-  #addressOf(host: Host<Req, never>, request: Req): string {
-    return this.#usesAddress ? this.#clients.of(host, request).address : nobody.address
   }
 
   #price(

@@ -1,6 +1,6 @@
 import type { BuiltLimiter } from '../core/limiter-options.js'
 import { badOption } from '../core/options.js'
-import { checkUnique, tierName } from '../core/policy.js'
+import { checkUnique, tierName } from '../core/policy-names.js'
 import type { PolicyOptions } from '../core/policy-options.js'
 import type { Owner } from '../core/store.js'
 import type { LimiterSettings } from '../limiter/options.js'

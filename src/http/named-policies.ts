@@ -1,6 +1,6 @@
 import { HeadgateError } from '../core/errors.js'
 import { badOption, nearest, type OptionTable } from '../core/options.js'
-import { checkUnique } from '../core/policy.js'
+import { checkUnique } from '../core/policy-names.js'
 import type { Owner } from '../core/store.js'
 
 /** The option with which a plugin or a module names limits. `NamedPolicies` reads it. */

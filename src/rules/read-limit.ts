@@ -1,6 +1,6 @@
 import { commonOptions } from '../core/limiter-options.js'
 import { readOptions } from '../core/options.js'
-import { tierName } from '../core/policy.js'
+import { tierName } from '../core/policy-names.js'
 import { type PolicyOptions, policyOptions } from '../core/policy-options.js'
 import { definePolicies } from '../core/policy-or-limits.js'
 import { shortHint } from '../core/warn.js'

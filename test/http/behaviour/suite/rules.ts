@@ -43,6 +43,28 @@ rules:
       expect((await app.get('/')).status).toBe(429)
     })
 
+    it('charge nothing for what one of them denies, and have limits of several keys', async () => {
+      const app = await run({
+        global: hourly(
+          `
+match: all
+rules:
+  - { name: all, limit: 5, window: 1h, key: path }
+  - limits:
+      - { name: each, limit: 2, window: 1h, key: 'header:x-user' }
+      - { name: points, limit: 9, window: 1h, key: path, cost: 3 }
+`,
+          { headers: 'draft-11' }
+        )
+      })
+      const as = (user: string) => ({ path: '/', headers: { 'x-user': user } })
+      expect(await app.statuses([as('a'), as('a'), as('a'), as('a'), as('b'), as('b')])).toEqual([
+        200, 200, 429, 429, 200, 429
+      ])
+      const denied = await app.send(as('c'))
+      expect(denied.headers.ratelimit).toMatch(/^"all";r=2;t=\d+, "each";r=2;t=0, "points";r=0;t=\d+$/)
+    })
+
     it('know users and addresses', async () => {
       const app = await run({
         trustProxy: framework.name === 'koa' ? true : ['127.0.0.1'],

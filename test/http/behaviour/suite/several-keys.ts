@@ -256,6 +256,23 @@ export function severalKeys(framework: Framework): void {
       expect(told).toEqual(['tried'])
     })
 
+    it('knows its clients also where the others do not ask for them', async () => {
+      const told: string[] = []
+      const app = await run({
+        global: limits(
+          { name: 'real', limit: 9, window: '1h', key: server },
+          {
+            limit: 1,
+            window: '1h',
+            key: 'ip',
+            shadow: (_request: unknown, { key }: { key: string }) => told.push(key)
+          }
+        )
+      })
+      await app.statuses([by('a'), by('a')])
+      expect(told).toEqual(['127.0.0.1'])
+    })
+
     it('is charged nothing for what the others deny', async () => {
       const told: unknown[] = []
       const app = await run({
