@@ -62,7 +62,7 @@ class TierDecision implements Decision {
     this.#policy = policy
     this.#source = source
     if (canDelay && policy.shapes) this.delayMs = allowed ? out[at + Out.delayMs]! : 0
-    if (policy.delay === null) return
+    if (!policy.delay) return
     const { isAllowed, charged } = verdict
     if (canDelay)
       this.delayMs = isAllowed && charged > 0 ? delayFor(policy.capacity, policy.delay, this.remaining) : 0

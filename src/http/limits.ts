@@ -54,6 +54,8 @@ export function readLimitRules<Req>(
   where: string,
   owner: Owner
 ): { readonly enforced: Limits<Req> | null; readonly watched: readonly Watched<Req>[] } {
+  if (typeof options !== 'object' || options === null)
+    throw badOption('options', options, "give an object such as { limit: 100, window: '1m' }")
   const terms = {
     key: options.key,
     cost: options.cost,

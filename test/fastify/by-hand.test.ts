@@ -98,7 +98,7 @@ describe('the limiters of a Fastify server, by hand', () => {
 
 describe('a shared store without room', () => {
   it('fails the start of a server that has too many routes for it', async () => {
-    const store = sharedStore({ maxKeys: 10_000, maxBytes: 2 ** 21 })
+    const store = sharedStore({ maxKeys: 10_000, maxBytes: 2 ** 22 })
     const app = Fastify()
     app.register(rateLimit, { limit: 1, window: '1h', store })
     for (let i = 0; i < 9; i++)

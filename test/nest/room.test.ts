@@ -89,7 +89,7 @@ describe.each(platforms)('on %s, a shared store', (platform) => {
       @Get('b') b() {}
       @Get('c') c() {}
     }
-    const room = { maxKeys: 10_000, maxBytes: 2 ** 21 }
+    const room = { maxKeys: 10_000, maxBytes: 2 ** 22 }
     const failing = (options: object, controller: Type) =>
       failure(
         create(platform, { options: { store: sharedStore(room), ...options }, controllers: [controller] })
