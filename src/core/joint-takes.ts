@@ -25,7 +25,14 @@ export function takeHere(parts: readonly Part[]): readonly Verdict[] {
     return here.map((part, i) => refusedUntaken(part, looks[i] ?? looked(part)))
   const taken: Verdict[] = []
   for (const part of here) {
-    const verdict = kept(take(part) as Verdict)
+    let verdict: Verdict
+    try {
+      verdict = kept(take(part) as Verdict)
+    } catch (error) {
+      // A strategy of the user's.
+      for (const [i, one] of taken.entries()) refusedTaken(here[i]!, one)
+      throw error
+    }
     taken.push(verdict)
     if (!verdict.isAllowed)
       return here.map((each, i) => {
@@ -75,7 +82,11 @@ function looked(part: PartHere): Verdict {
 /** What a part says that was not charged. */
 function refusedUntaken(part: PartHere, look: Verdict): Verdict {
   const { limiter, key, cost, policies } = part
-  if (look.isAllowed) return limiter.countsDenied ? kept(limiter.charge(key, cost, policies)) : look
+  if (look.isAllowed) {
+    if (!limiter.countsDenied) return look
+    limiter.charge(key, cost, policies)
+    return looked(part)
+  }
   const denial = kept(take(part) as Verdict)
   if (!denial.isAllowed) return denial
   // It would admit by now; but the request was denied.
@@ -87,8 +98,7 @@ function refusedUntaken(part: PartHere, look: Verdict): Verdict {
 function refusedTaken(part: PartHere, taken: Verdict): Verdict {
   const { limiter, key, cost, policies } = part
   releasePermit(part, taken)
-  if (limiter.countsDenied) return taken
-  limiter.giveBack(key, cost, policies, taken)
+  if (!limiter.countsDenied) limiter.giveBack(key, cost, policies, taken)
   return looked(part)
 }
 
@@ -96,7 +106,8 @@ function refusedTaken(part: PartHere, taken: Verdict): Verdict {
 async function givenBack(part: Part, taken: Verdict): Promise<Verdict> {
   const { limiter, key, cost, policies } = part
   releasePermit(part, taken)
-  if (limiter.countsDenied || taken.charged === 0) return taken
+  if (taken.charged === 0) return taken
+  if (limiter.countsDenied) return limiter.look(key, policies, cost)
   const given = Promise.resolve(limiter.giveBack(key, cost, policies, taken))
   // Where the store fails, the charge stays.
   given.then(undefined, () => {})

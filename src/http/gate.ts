@@ -147,7 +147,7 @@ export class Gate<Req, Res> implements Recorder {
     const { address, standing } = client
     if (allows !== null && standing === 'client' && allows(address)) return passed
     if (denies !== null && !this.isShadow && (standing === 'unreadable' || denies(address)))
-      return this.#denials.forbid(host, request)
+      return this.#forbid(host, request)
     if (ruled !== null) return ruled.enter(host, request, response, client)
     if (isPreflight(host, request)) {
       const key = preflightKey(addressKey(address, ipv6Subnet))
@@ -221,8 +221,11 @@ export class Gate<Req, Res> implements Recorder {
     if (isHeld && !this.#holding!.hasRoom(verdict.policies))
       decision = this.#holding!.refuse(asked, verdict, permit)
     const record = new RequestRateLimit(asked, decision, verdict, permit)
-    // Its client has left while something was awaited: nobody is served.
-    if (permit?.allowed === true && releaseAtEnd(permit, exchange!)) return answered
+    if (permit?.allowed === true && releaseAtEnd(permit, exchange!)) {
+      // Its client has left while something was awaited: nobody is served.
+      this.#countOnly?.watch(asked, record)
+      return answered
+    }
     const earlier = recordOf(request)
     if (earlier !== undefined) record.follow(earlier)
     keepRecord(request, record)
@@ -248,11 +251,12 @@ export class Gate<Req, Res> implements Recorder {
     record: RequestRateLimit,
     isBlocked: boolean
   ): Outcome | PromiseLike<Outcome> {
-    const { previous } = record
-    const withdrawn =
-      previous === undefined || asked.host.hasManyCalls === true ? undefined : withdrawAll(previous)
-    if (!isPromiseLike(withdrawn)) return this.#denials.deny(asked, record, isBlocked)
-    return withdrawn.then(() => this.#denials.deny(asked, record, isBlocked))
+    return withdrawn(asked.host, record.previous, () => this.#denials.deny(asked, record, isBlocked))
+  }
+
+  /** Refuses an address of the deny list, in the same way. */
+  #forbid(host: Host<Req, Res>, request: Req): Outcome | PromiseLike<Outcome> {
+    return withdrawn(host, recordOf(request), () => this.#denials.forbid(host, request))
   }
 
   /** Tells the shadow listener. Its failure must not become the request's: nothing is enforced. */
@@ -281,6 +285,16 @@ export class Gate<Req, Res> implements Recorder {
       }
     return false
   }
+}
+
+/** Makes a denial, once what earlier limiters charged for the request is given back; of several calls each is charged. */
+function withdrawn<Req, Res>(
+  { hasManyCalls }: Host<Req, Res>,
+  earlier: RequestRateLimit | undefined,
+  deny: () => Outcome | PromiseLike<Outcome>
+): Outcome | PromiseLike<Outcome> {
+  const given = earlier === undefined || hasManyCalls === true ? undefined : withdrawAll(earlier)
+  return isPromiseLike(given) ? given.then(deny) : deny()
 }
 
 /** Nothing but true skips: what is true by mistake, such as the text 'false', must not switch the limit off. */

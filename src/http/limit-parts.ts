@@ -58,7 +58,10 @@ export function groupsOf<Req>(tiers: readonly ListedRule<Req>[]): readonly Group
   return groups
 }
 
-/** The rules of limits that are charged to several keys, or at several costs, and decided together. */
+/**
+ * The rules of limits that are charged to several keys, or at several costs, and decided together. `block` and `ban` are
+ * about the first key alone: the others may stand for many clients, none of whom is to pay for what another did.
+ */
 export function jointRules<Req>(
   groups: readonly Group<Req>[],
   settings: LimiterSettings,
@@ -72,7 +75,8 @@ export function jointRules<Req>(
     groups.map(({ tiers, at, key, cost }, i) => {
       const areNamed = tiers.every(({ name }) => name !== undefined)
       const named_ = tiers.map((tier, j) => ({ ...tier, name: named[i]![j]! }))
-      const rules = ruleSource<Req>({ tiers: named_, isList: true }, settings, owner, areNamed)
+      const own = i === 0 ? settings : { ...settings, block: undefined, ban: undefined }
+      const rules = ruleSource<Req>({ tiers: named_, isList: true }, own, owner, areNamed)
       return {
         rules,
         at,

@@ -62,7 +62,11 @@ export function gatePlan<Req, Res>(
   where: string,
   owner: Owner = { mayShare: true }
 ): GatePlan<Req, Res> {
-  const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds', now } = Object(options) as typeof options
+  const {
+    headers: styles = 'draft-06',
+    retryAfterFormat = 'delay-seconds',
+    now
+  } = Object(options) as typeof options
   const headers = headerPlan(styles, { retryAfterFormat })
   const labelled = owner.label === undefined ? { ...owner, label: where } : owner
   const ruled = ruledBy<Req, Res>(options, where, owner)

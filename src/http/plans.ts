@@ -171,7 +171,7 @@ class PlanRules<Req> implements RuleSource<Req> {
     const why =
       name === undefined
         ? `tells ${shown(plan)}, and there is no \`defaultPlan\`: give one, or tell a plan for every request.`
-        : `tells ${shown(name)}, which is none of \`plans\`: ${hintFor(String(name), this.#plans)}`
+        : `tells ${shown(name)}, which is none of \`plans\`: ${hintFor(typeof name === 'string' ? name : '', this.#plans)}`
     throw new HeadgateError('HEADGATE_UNKNOWN_PLAN', `\`plan\` ${why}`)
   }
 }

@@ -1,3 +1,4 @@
+import { checkCost, keyText } from '../core/key-and-cost.js'
 import { Together } from '../core/together.js'
 import type { FieldReader } from './key.js'
 import type { GatePlan } from './options.js'
@@ -57,8 +58,9 @@ function jointPrice<Req>(
     const limiter = new Together(
       parts.map(({ limiter, policies, at }, i) => ({
         ...{ limiter, policies, at },
-        key: values[2 * i] as string,
-        cost: values[2 * i + 1] as number
+        // Checked before any of them is charged.
+        key: keyText(values[2 * i]),
+        cost: checkCost(values[2 * i + 1])
       }))
     )
     return { limiter, policies: parts[0]!.policies, key, cost: units }

@@ -64,8 +64,8 @@ export function checkUnits(method: string, units: number, policies: readonly Pol
 function beyondFull({ policies, out }: Verdict, units: number): readonly number[] | null {
   const beyondMs = policies.map((policy, i) => {
     const beyond = units - out[i * outSize + Out.remaining]!
-    const { limit, windowMs } = policy
-    if (beyond <= 0 || limit === 0 || countsInFlight(policy)) return 0
+    const { limit, windowMs, isEndless } = policy
+    if (beyond <= 0 || limit === 0 || isEndless || countsInFlight(policy)) return 0
     // What takes longer than is ever asked for needs no exact time.
     const most = Math.ceil((longestMs * limit) / windowMs)
     return divideUp(Math.min(beyond, most) * windowMs, limit)

@@ -42,6 +42,8 @@ local function conclude(part, areAllowed)
   if penaltyMs > 0 then s.blockedUntil, s.blockedSince = now + penaltyMs, now end
   if hasCharged or penaltyMs > 0 or bucket.hasStepped then keep(bucket, s) end
   if penaltyMs > 0 then block(bucket, penaltyMs) end
+  -- What was charged for a denial has a wait of its own.
+  if kind == 'charge' then decide(bucket, 'peek', part.cost, part.blockedMs) end
 end
 local function answer(part, last)
   local bucket = part.bucket

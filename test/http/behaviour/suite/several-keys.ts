@@ -210,6 +210,67 @@ export function severalKeys(framework: Framework): void {
       expect(await app.limiters.one!.reward({ header: 'c' }, 1)).toMatchObject({ limit: 1, remaining: 1 })
     })
 
+    it.each([{ ban: { after: 1, for: '1d' } }, { block: '1d' }])(
+      'have nobody pay for what another did under a key that both share: %j',
+      async (settings) => {
+        const app = await run({
+          instances: {
+            one: {
+              ...limits(
+                { name: 'each', limit: 9, window: '1h', key: user },
+                { name: 'all', limit: 2, window: '1h', key: server }
+              ),
+              ...settings
+            } as never
+          },
+          routes: [{ path: '/', instances: ['one'] }]
+        })
+        await app.statuses([by('a'), by('a'), by('a'), by('a')])
+        const denied = await app.send(by('b'))
+        expect(denied.status).toBe(429)
+        expect(Number(header(denied, 'Retry-After'))).toBeLessThanOrEqual(3600)
+        expect((await app.limiters.one!.bans()).bans).toEqual([])
+      }
+    )
+
+    it.each([-1, 1.5, '3', undefined, null, Number.NaN])(
+      'charge nothing, and take nothing in flight, for a cost that is none: %s',
+      async (cost) => {
+        const held: ReturnType<typeof gate<void>>[] = []
+        const app = await run({
+          instances: {
+            one: limits(
+              { name: 'busy', concurrency: 1, key: server },
+              { name: 'each', limit: 2, window: '1h', key: user },
+              { name: 'odd', limit: 9, window: '1h', key: server, cost: () => cost }
+            ),
+            sound: limits({ limit: 9, window: '1h' })
+          },
+          collectErrors: true,
+          routes: [{ path: '/', instances: ['one'], handler: () => void held.push(gate<void>()) }]
+        })
+        expect(await app.statuses([by('a'), by('a'), by('a'), by('a')])).toEqual([500, 500, 500, 500])
+        const { tiers } = await app.limiters.one!.peek({ header: 'a' })
+        expect(tiers.map(({ remaining }) => remaining)).toEqual([2])
+        expect(held).toEqual([])
+      }
+    )
+
+    it('tell the wait of what was charged for a denial, where that is asked for', async () => {
+      const app = await run({
+        global: {
+          ...limits(
+            { name: 'all', limit: 1, window: '1h', strategy: 'sliding-log', key: server },
+            { name: 'each', limit: 1, window: '1d', strategy: 'sliding-log', key: user }
+          ),
+          countDenied: true
+        } as never
+      })
+      await app.send(by('a'))
+      // The denial has taken what the day of this user had.
+      expect(Number(header(await app.send(by('b')), 'Retry-After'))).toBeGreaterThan(86_000)
+    })
+
     it('are looked up, reset and blocked by hand by what is known of somebody', async () => {
       const app = await run({
         instances: {
@@ -302,6 +363,15 @@ export function severalKeys(framework: Framework): void {
       await app.send(by('a'))
       for (let i = 0; i < 3; i++) expect(left(await app.send(by('a')))).toEqual({ first: 4, second: 0 })
       expect(left(await app.send(by('b')))).toEqual({ first: 3, second: 0 })
+    })
+
+    it('charge nobody for an address that the second refuses', async () => {
+      const app = await run({
+        instances: { first, second: { ...second, deny: ['127.0.0.1'] } } as never,
+        routes: [{ path: '/', instances: ['first', 'second'] }]
+      })
+      expect(await app.statuses([by('a'), by('a')])).toEqual([403, 403])
+      expect(await app.limiters.first!.peek('server')).toMatchObject({ remaining: 5 })
     })
 
     it('give back all that was charged meanwhile', async () => {
