@@ -66,6 +66,11 @@ export class Names {
     return opened
   }
 
+  /** Forgets a name that nobody counts under any more. */
+  release(id: string): void {
+    this.#claims.delete(id)
+  }
+
   #isSameRule(held: Claim, rule: string, policies: readonly Policy[]): boolean {
     return (
       held.rule === rule &&

@@ -12,6 +12,8 @@ export interface Owner {
   readonly group?: string
   /** What error messages call it. */
   readonly label?: string
+  /** True where it may go while its store stays: what its limiters have counted by name need not be kept without them. */
+  readonly mayGo?: boolean
 }
 
 /** What a store is asked to count for one limiter. */

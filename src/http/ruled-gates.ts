@@ -187,11 +187,10 @@ export class RuledGates<Req, Res> implements GateChoice<Req, Res> {
   #change(next: Ruled<Req, Res>): void {
     const before = this.#now
     this.#now = next
-    for (const gate of before.gates)
-      if (gate !== null && !next.gates.includes(gate)) {
-        gate.close()
-        gate.forget()
-      }
+    // Who waits there, or is held, goes on as before.
+    for (const gate of before.gates) if (gate !== null && !next.gates.includes(gate)) gate.forget()
+    const ids = new Set(next.table.rules.map(({ id }) => id))
+    for (const id of this.#owners.keys()) if (!ids.has(id)) this.#owners.delete(id)
   }
 
   #gateOf({ id, label, options }: RequestRule): Gate<Req, Res> | null {
@@ -208,6 +207,7 @@ export class RuledGates<Req, Res> implements GateChoice<Req, Res> {
     const group = `rule:${id}`
     const made: Owner = {
       mayShare: owner.mayShare,
+      mayGo: true,
       group: owner.group === undefined ? group : `${owner.group} ${group}`,
       ...(owner.place === undefined ? {} : { place: `${owner.place} ${group}` }),
       label

@@ -74,7 +74,13 @@ interface Opened {
 class EmbeddedStore implements MemoryStore {
   readonly #maxKeys: number | undefined
   readonly #names = new Names({ areSame: (a, b) => a === b })
-  readonly #shared = new Map<string, Buckets>()
+  readonly #shared = new Map<string, Buckets | WeakRef<Buckets>>()
+  /** Forgets the names of limiters that may go, and have gone. */
+  readonly #gone = new FinalizationRegistry((id: string) => {
+    if (this.#known(id) !== undefined) return
+    this.#shared.delete(id)
+    this.#names.release(id)
+  })
   /** All that it has opened. A limiter that nobody has any more takes its buckets with it. */
   #opened: Opened[] = []
   #most = fewLimiters
@@ -92,10 +98,18 @@ class EmbeddedStore implements MemoryStore {
   open(asked: BucketsOptions): Buckets {
     if (!asked.named) return this.#made(asked)
     return this.#names.claim(asked, ({ id }) => {
-      const buckets = this.#shared.get(id) ?? this.#made(asked)
-      this.#shared.set(id, buckets)
+      const known = this.#known(id)
+      const buckets = known ?? this.#made(asked)
+      const mayGo = asked.owner?.mayGo === true
+      if (mayGo && known === undefined) this.#gone.register(buckets, id)
+      this.#shared.set(id, mayGo ? new WeakRef(buckets) : buckets)
       return buckets
     })
+  }
+
+  #known(id: string): Buckets | undefined {
+    const shared = this.#shared.get(id)
+    return shared instanceof WeakRef ? shared.deref() : shared
   }
 
   clear(): void {

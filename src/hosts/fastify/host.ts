@@ -4,12 +4,12 @@ import { isResponseOver, onResponseOver } from '../../http/node-response.js'
 import { hasBody } from '../../http/preflight.js'
 import { sentStatus } from '../sent-status.js'
 import { type Answering, asGiven, watchCalls } from '../watch-calls.js'
-import { exactly, isGone, isWhole, lowerCase, setDefaultStatus, trustOf } from './internals.js'
+import { exactly, isGone, isWhole, lowerCase, setDefaultStatus, trustOf, urlOf } from './internals.js'
 
 /** Fastify 5. Headers go through the reply, so that later hooks see them. */
 export const fastifyHost: Host<FastifyRequest, FastifyReply> = {
   method: (request) => request.raw.method ?? '',
-  url: (request) => request.originalUrl,
+  url: urlOf,
   route: (request) => request.routeOptions.url ?? null,
   header({ headers }, name) {
     const value = headers[name]

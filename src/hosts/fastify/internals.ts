@@ -32,6 +32,25 @@ export function onServerMade(made: (app: FastifyInstance) => void): void {
   if (earlier !== undefined) initialization.unsubscribe(earlier)
 }
 
+/**
+ * What was asked for, as the router reads it: where `useSemicolonDelimiter` is set, what follows a `;` is query.
+ *
+ * Relies on `initialConfig`, which has the option at `routerOptions`, or until 5.4 at its top. Since 4.0.
+ * Without it paths with a `;` are compared whole, so that rules by `path` would not hold for them.
+ */
+export function urlOf({ originalUrl, server }: FastifyRequest): string {
+  const at = originalUrl.indexOf(';')
+  if (at < 0) return originalUrl
+  const config = server.initialConfig as SemicolonOptions & { readonly routerOptions?: SemicolonOptions }
+  const isQuery =
+    config.useSemicolonDelimiter === true || config.routerOptions?.useSemicolonDelimiter === true
+  return isQuery ? originalUrl.slice(0, at) : originalUrl
+}
+
+interface SemicolonOptions {
+  readonly useSemicolonDelimiter?: boolean
+}
+
 /** An `onRoute` hook. */
 export type RouteHook = (this: FastifyInstance, route: RouteOptions) => void
 

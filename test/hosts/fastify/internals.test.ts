@@ -15,7 +15,8 @@ import {
   runLast,
   trustOf,
   trustOfServer,
-  trustSetting
+  trustSetting,
+  urlOf
 } from '../../../src/hosts/fastify/internals.js'
 
 const require = createRequire(import.meta.url)
@@ -130,6 +131,20 @@ describe.each(versions)('what we rely on of %s', (name) => {
     await app.ready()
     expect(trustOfServer(app)?.(hops)).toBe(expected)
     expect(trustSetting(app)).toBe(trustProxy)
+  })
+
+  it('a `;` is what the router takes it for', async () => {
+    const inOptions = (useSemicolonDelimiter: boolean) =>
+      name === 'fastify50' ? { useSemicolonDelimiter } : { routerOptions: { useSemicolonDelimiter } }
+    for (const isQuery of [true, false]) {
+      const app = factory(inOptions(isQuery) as object)
+      const paths: string[] = []
+      app.addHook('onRequest', async (request) => void paths.push(urlOf(request)))
+      app.get('/a', async () => 'ok')
+      const { statusCode } = await app.inject('/a;b?c')
+      expect([statusCode, paths]).toEqual(isQuery ? [200, ['/a']] : [404, ['/a;b?c']])
+      await app.close()
+    }
   })
 
   it('asks about each of many hops once', async () => {
