@@ -1,1 +1,1 @@
-export { HeadgateError, Out, outSize, remoteStore } from './index.cjs'
+export { blockIn, HeadgateError, Out, outSize, remoteStore } from './index.cjs'

@@ -16,7 +16,8 @@ export type LimitRules<Req, Plan extends string = string> =
   | (PlanOptions<Req, Plan> & { readonly limits?: undefined; readonly rules?: undefined })
   | (RulesOption & NoPlans)
 
-interface NoPlans {
+/** What stands beside no plans. */
+export interface NoPlans {
   readonly plans?: undefined
   readonly plan?: undefined
   readonly defaultPlan?: undefined
