@@ -156,7 +156,12 @@ describe('the examples of docs/calendar.md', { timeout }, () => {
 
   it('goes on after a restart', () => {
     const file = join(tmpdir(), `headgate-quotas-${process.pid}.bin`)
-    const start = () => run('save', 'console.log(remaining)', { ...env, QUOTAS: file })
+    // As a host stops it: a server would go on.
+    const check = `
+      console.log(remaining)
+      setInterval(() => {}, 1000)
+      process.kill(process.pid, 'SIGTERM')`
+    const start = () => run('save', check, { ...env, QUOTAS: file })
     try {
       expect([start(), start(), start()]).toEqual([9999, 9998, 9997])
     } finally {

@@ -50,6 +50,7 @@ export function run(args: readonly string[], out: Output): number {
   }
   const [command = '', ...files] = positionals
   if (command === 'schema') {
+    if (files.length > 0) return misuse(`schema takes nothing, and ${files.join(' ')} is given`, out)
     out.say(JSON.stringify(rulesSchema(), null, 2))
     return 0
   }

@@ -48,8 +48,10 @@ export class RequestFacts {
     return headerText(this.#host.header(this.#request, name))
   }
 
-  /** Who is logged in. */
+  /** Who is logged in. Where nobody is, some leave `request.user` false or empty. */
   get user(): string | undefined {
+    const { user } = this.#request as { user?: unknown }
+    if (user === false || user === '') return undefined
     return userOf(this.#request)
   }
 

@@ -8,6 +8,7 @@ import type { IndexedRules } from './rule-table.js'
 import { type FileWatch, watchFile } from './watch-file.js'
 
 const { readFileSync } = process.getBuiltinModule('node:fs')
+const { resolve } = process.getBuiltinModule('node:path')
 
 /** Options of `loadRules`. */
 export interface LoadRulesOptions {
@@ -38,6 +39,7 @@ export interface LoadedRules extends RequestRules {
 
 /**
  * Loads a file of rules: YAML, or JSON.
+ * @param path from where the process is now; it stays the same file wherever the process goes later
  * @example app.use(rateLimit({ rules: loadRules('limits.yaml', { watch: true }) }))
  * @throws RulesError (`HEADGATE_BAD_RULES`) with all that is wrong, each with its line
  */
@@ -63,6 +65,8 @@ export function parseRules(text: string, { file = 'rules' }: { readonly file?: s
 }
 
 class RuleFile implements LoadedRules {
+  /** What messages call it: as it was given. */
+  readonly #name: string
   readonly #path: string | URL
   readonly #onError: ((error: Error) => void) | undefined
   readonly #followers: ((next: RuleTable) => () => void)[] = []
@@ -71,11 +75,12 @@ class RuleFile implements LoadedRules {
   #text: string
 
   constructor(path: string | URL, watches: boolean, onError: ((error: Error) => void) | undefined) {
-    this.#path = path
+    this.#name = typeof path === 'string' ? path : path.pathname
+    this.#path = typeof path === 'string' ? resolve(path) : path
     this.#onError = onError
-    this.#text = textOf(path)
-    this.#table = readRules(this.#text, nameOf(path)).table
-    this.#watch = watches ? watchFile(path, () => this.#look()) : null
+    this.#text = this.#read()
+    this.#table = readRules(this.#text, this.#name).table
+    this.#watch = watches ? watchFile(this.#path, () => this.#look()) : null
   }
 
   get table(): IndexedRules {
@@ -87,7 +92,7 @@ class RuleFile implements LoadedRules {
   }
 
   reload(): RuleChanges {
-    return this.#take(textOf(this.#path))
+    return this.#take(this.#read())
   }
 
   close(): void {
@@ -96,7 +101,7 @@ class RuleFile implements LoadedRules {
 
   #take(text: string): RuleChanges {
     const before = this.#table
-    const { table } = readRules(text, nameOf(this.#path))
+    const { table } = readRules(text, this.#name)
     // All get ready before anybody changes.
     const commits = this.#followers.map((prepare) => prepare(table))
     for (const commit of commits) commit()
@@ -105,17 +110,26 @@ class RuleFile implements LoadedRules {
     return changesOf(before, table)
   }
 
+  #read(): string {
+    try {
+      return readFileSync(this.#path, 'utf8')
+    } catch (cause) {
+      const message = `the file cannot be read: ${(cause as Error).message}`
+      throw new RulesError([{ file: this.#name, line: 1, column: 1, message }], { cause })
+    }
+  }
+
   /** The file may have changed. */
   #look(): void {
     try {
-      const text = textOf(this.#path)
+      const text = this.#read()
       if (text !== this.#text) this.#take(text)
     } catch (error) {
       if (this.#onError !== undefined) this.#onError(error as Error)
       else
         warn(
           'HEADGATE_RULES_NOT_RELOADED',
-          `A change of ${nameOf(this.#path)} is not taken up, the rules before it hold on:\n${(error as Error).message}`
+          `A change of ${this.#name} is not taken up, the rules before it hold on:\n${(error as Error).message}`
         )
     }
   }
@@ -126,18 +140,4 @@ function changesOf(before: IndexedRules, after: IndexedRules): RuleChanges {
   const added = after.rules.filter(({ id }) => !old!.has(id)).map(({ label }) => label)
   const removed = before.rules.filter(({ id }) => !now!.has(id)).map(({ label }) => label)
   return { added, removed, kept: after.rules.length - added.length }
-}
-
-function nameOf(path: string | URL): string {
-  return typeof path === 'string' ? path : path.pathname
-}
-
-function textOf(path: string | URL): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    const file = nameOf(path)
-    const message = `the file cannot be read: ${(cause as Error).message}`
-    throw new RulesError([{ file, line: 1, column: 1, message }], { cause })
-  }
 }

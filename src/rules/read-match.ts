@@ -1,15 +1,20 @@
+import { nearest } from '../core/options.js'
 import { addressCondition, type Condition } from './conditions.js'
 import { type PathPattern, pathPattern } from './path-pattern.js'
 import type { Report } from './problems.js'
-import { type MapSource, plain } from './source.js'
+import { type MapSource, plain, type Source } from './source.js'
+
+const { METHODS } = process.getBuiltinModule('node:http')
 
 /** The conditions that a `match` names, whose shape is right. What cannot be matched is reported. */
 export function readMatch(match: MapSource, report: Report): readonly Condition[] {
   const conditions: Condition[] = []
   for (const [kind, { value }] of match.fields) {
     const said = plain(value)
-    if (kind === 'method') conditions.push({ kind, values: texts(said, (one) => one.toUpperCase()) })
-    else if (kind === 'route') conditions.push({ kind, values: texts(said) })
+    if (kind === 'method') {
+      for (const one of value.kind === 'list' ? value.items : [value]) checkMethod(one, report)
+      conditions.push({ kind, values: texts(said, (one) => one.toUpperCase()) })
+    } else if (kind === 'route') conditions.push({ kind, values: texts(said) })
     else if (kind === 'user') conditions.push({ kind, values: valuesOf(said) })
     else if (kind === 'path') {
       const read = [...texts(said)].map((path) => [path, pathPattern(path)] as const)
@@ -28,6 +33,21 @@ export function readMatch(match: MapSource, report: Report): readonly Condition[
       }
   }
   return conditions
+}
+
+/** A method that Node reads from no request would never hold. */
+function checkMethod(source: Source, report: Report): void {
+  const said = String(plain(source))
+  const method = said.toUpperCase()
+  if (METHODS.includes(method)) return
+  const near = nearest(method, METHODS)
+  const fix =
+    method === '*'
+      ? 'leave `method` out, and the rule holds for every method'
+      : near === undefined
+        ? "give one of node:http's METHODS, such as 'POST'"
+        : `did you mean '${near}'?`
+  report.add(source.at, `\`method\` is ${JSON.stringify(said)}, which is no method that Node reads: ${fix}`)
 }
 
 /** The same for conditions that say the same. */

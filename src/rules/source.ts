@@ -47,7 +47,12 @@ const most = 1_000_000
 /** Reads YAML 1.2, which JSON is, too. Null where it says nothing that could be read. */
 export function readSource(text: string, report: Report): Source | null {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'silent' })
+  // Under 'silent', what follows a first document would be left out without a word.
+  const document = parseDocument(withoutMark(text), {
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: 'error'
+  })
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset)
     return { line: Math.max(line, 1), column: Math.max(col, 1) }
@@ -88,7 +93,14 @@ export function readSource(text: string, report: Report): Source | null {
   return read(document.contents, 0, 0)
 }
 
+/** Some editors begin a file with a byte order mark, which is no part of what it says. */
+function withoutMark(text: string): string {
+  return text.startsWith('\uFEFF') ? text.slice(1) : text
+}
+
 function faultOf({ code, message }: YAMLError): string {
+  if (code === 'MULTIPLE_DOCS')
+    return 'a second document begins here: write one document a file, or all rules in one list'
   if (code === 'DUPLICATE_KEY') return 'this stands here already, before: keep one of both'
   if (code === 'BLOCK_IN_FLOW') return 'this is not expected here: is a comma or a bracket missing before it?'
   return message

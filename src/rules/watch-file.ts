@@ -11,6 +11,8 @@ export interface FileWatch {
 
 /** Editors write a file in several steps: what comes within so many ms is one change. */
 const quietMs = 50
+/** A file that changes on and on is taken up as it is, so many ms after the first change. */
+const latestMs = 1000
 /** How often a file is looked at that the system tells nothing of, such as one behind a link. */
 const pollMs = 2000
 
@@ -19,18 +21,28 @@ const pollMs = 2000
  */
 export function watchFile(file: string | URL, changed: () => void): FileWatch {
   const path = typeof file === 'string' ? file : fileURLToPath(file)
-  let timer: NodeJS.Timeout | undefined
+  let quiet: NodeJS.Timeout | undefined
+  let latest: NodeJS.Timeout | undefined
+  const forget = () => {
+    clearTimeout(quiet)
+    clearTimeout(latest)
+    latest = undefined
+  }
+  const take = () => {
+    forget()
+    changed()
+  }
   const later = () => {
-    clearTimeout(timer)
-    timer = setTimeout(changed, quietMs)
-    timer.unref()
+    clearTimeout(quiet)
+    quiet = setTimeout(take, quietMs).unref()
+    latest ??= setTimeout(take, latestMs).unref()
   }
   const watchers = foldersOf(path).map(([folder, name]) => watchFolder(folder, name, later))
   // Links of links, as of volumes of Kubernetes, change where nobody watches; so do network drives.
   poll(path, { interval: pollMs, persistent: false }, later)
   return {
     close() {
-      clearTimeout(timer)
+      forget()
       for (const watcher of watchers) watcher?.close()
       unwatchFile(path, later)
     }

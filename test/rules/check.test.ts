@@ -1,6 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildSync } from 'esbuild'
 import { afterAll, describe, expect, it } from 'vitest'
 import { run } from '../../src/cli/run.js'
 
@@ -13,6 +16,14 @@ function headgate(...args: readonly string[]) {
   const code = run(args, { say: (line) => void said.push(line), fail: (line) => void failed.push(line) })
   const short = (line: string) => line.replaceAll(`${folder}/`, '')
   return { code, said: said.map(short), failed: failed.map(short) }
+}
+
+/** The command as a file that Node runs. */
+function built(): string {
+  const outfile = join(folder, 'dist/cli/main.cjs')
+  if (!existsSync(outfile))
+    buildSync({ entryPoints: ['src/cli/main.ts'], bundle: true, platform: 'node', format: 'cjs', outfile })
+  return outfile
 }
 
 function file(name: string, text: string): string {
@@ -137,13 +148,31 @@ describe('headgate check', () => {
     [['chek', 'a'], "'chek' is no command: did you mean check?"],
     [['check'], 'name the files to check.'],
     [['check', '--quite', 'a'], '--quite is no flag: did you mean --quiet?'],
-    [['check', '--quiet=1', 'a'], '--quiet takes no value.']
+    [['check', '--quiet=1', 'a'], '--quiet takes no value.'],
+    [['schema', 'extra', 'args'], 'schema takes nothing, and extra args is given.']
   ])('says what is wrong with the call %j', (args, message) => {
     expect(headgate(...args)).toEqual({
       code: 2,
       said: [],
       failed: [`headgate: ${message} See headgate --help.`]
     })
+  })
+
+  it.each([
+    ['schema', ['schema'], 0],
+    ['check', ['check', right], 0],
+    ['check of what is wrong', ['check', file('odd-limit.yaml', '- { limit: 0.5 }'), right], 1]
+  ])('ends quietly where nobody reads: %s', async (_name, args, expected) => {
+    const child = spawn(process.execPath, [built(), ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+    // It has closed long before the process writes.
+    child.stdout.destroy()
+    let failed = ''
+    child.stderr.on('data', (data) => {
+      failed += data
+    })
+    const [code] = await once(child, 'close')
+    expect(code).toBe(expected)
+    expect(failed).not.toMatch(/EPIPE|\n\s+at /)
   })
 
   it('says how it is called', () => {

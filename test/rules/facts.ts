@@ -7,7 +7,7 @@ export interface Asked {
   readonly path?: string
   readonly route?: string | null
   readonly headers?: Readonly<Record<string, string>>
-  readonly user?: string
+  readonly user?: unknown
   readonly address?: string
 }
 

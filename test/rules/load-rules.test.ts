@@ -1,6 +1,6 @@
 import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Fastify from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import fastifyLimit from '../../src/fastify/index.js'
@@ -92,7 +92,43 @@ describe('reload', () => {
   })
 })
 
+describe('a path', () => {
+  it('is looked up once, wherever the process goes later', async () => {
+    const file = fileWith(rule('/a', 10))
+    const before = process.cwd()
+    const elsewhere = mkdtempSync(join(tmpdir(), 'headgate-rules-'))
+    folders.push(elsewhere)
+    writeFileSync(join(elsewhere, 'limits.yaml'), rule('/c', 1))
+    try {
+      process.chdir(dirname(file))
+      const rules = load('limits.yaml', { watch: true })
+      process.chdir(elsewhere)
+      expect(rules.reload()).toEqual({ added: [], removed: [], kept: 1 })
+      const first = rules.table
+      writeFileSync(file, rule('/b', 20))
+      await until(() => rules.table !== first)
+      // Messages call it as the caller does.
+      expect(rules.table.rules[0]!.label).toBe('the rule of limits.yaml:1')
+      expect(rules.table.rules[0]!.options).toMatchObject({ limit: 20 })
+    } finally {
+      process.chdir(before)
+    }
+  })
+})
+
 describe('watch', () => {
+  it('takes up a file that changes without a pause', async () => {
+    const file = fileWith(rule('/a', 10))
+    const rules = load(file, { watch: true })
+    const first = rules.table
+    let limit = 10
+    const changed = () => {
+      writeFileSync(file, rule('/a', ++limit))
+      return rules.table !== first
+    }
+    await until(changed, 1900)
+  })
+
   it.each<[string, (file: string, text: string) => void]>([
     ['is written', (file, text) => writeFileSync(file, text)],
     [

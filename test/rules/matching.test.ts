@@ -45,7 +45,7 @@ function isSo(kind: string, said: unknown, asked: Asked): boolean {
     typeof wanted === 'boolean' ? (value !== undefined) === wanted : [wanted].flat().includes(value)
   if (kind === 'method') return any((one) => one === method || (one === 'GET' && method === 'HEAD'))
   if (kind === 'route') return any((one) => one === route)
-  if (kind === 'user') return is(said, user)
+  if (kind === 'user') return is(said, user as string | undefined)
   if (kind === 'header') return Object.entries(said as object).every(([name, one]) => is(one, headers[name]))
   if (kind === 'address') return any((one) => address!.startsWith(one.replace('0.0.0/8', '')))
   return any((one) => patternOf(one).test(path))
@@ -183,5 +183,33 @@ describe('which rules hold', () => {
   ])('by the path %j is not for others', (path, urls) => {
     const { table } = readRules(JSON.stringify([{ match: { path }, limit: 1, window: '1s' }]), 'a.json')
     expect(urls.filter((url) => table.match(factsOf({ path: url })).length > 0)).toEqual([])
+  })
+
+  it.each([
+    [undefined, 'nobody'],
+    [null, 'nobody'],
+    [false, 'nobody'],
+    ['', 'nobody'],
+    ['ada', 'ada'],
+    [0, 'zero'],
+    [{ id: 'ada' }, 'ada'],
+    [{ sub: 7 }, 'anybody']
+  ])('by user: `request.user` of %j is %s', (user, expected) => {
+    const says = (name: string, wanted: unknown) => ({
+      name,
+      match: { user: wanted },
+      limit: 1,
+      window: '1s'
+    })
+    const rules = [says('nobody', false), says('ada', 'ada'), says('zero', 0), says('anybody', true)]
+    const { table } = readRules(JSON.stringify(rules), 'users.json')
+    expect(table.match(factsOf({ user })).map(({ label }) => label)).toEqual([
+      expect.stringContaining(`'${expected}'`)
+    ])
+  })
+
+  it.each([{}, true, { id: '' }, Number.NaN])('by user is an error where it cannot be told: %j', (user) => {
+    const { table } = readRules("- { match: { user: true }, limit: 1, window: '1s' }", 'users.yaml')
+    expect(() => table.match(factsOf({ user }))).toThrow('without a usable `id` or `sub`')
   })
 })

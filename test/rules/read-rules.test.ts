@@ -61,7 +61,26 @@ describe('what is wrong with a file', () => {
       ['2:3 the rule says the same as that of line 1: leave one of them out']
     ],
     ['- { limit: false }', ['1:1 no rule limits anything: each says `limit: false`']],
-    ['- ? [a]\n  : 1\n', [expect.stringContaining('1:')]]
+    [
+      '- { limit: 1, window: 1s, match: { method: psot } }',
+      ['1:44 `method` is "psot", which is no method that Node reads: did you mean \'POST\'?']
+    ],
+    [
+      "- { limit: 1, window: 1s, match: { method: [get, M-SEARCH, '*', FROBNICATE] } }",
+      [
+        '1:60 `method` is "*", which is no method that Node reads: leave `method` out, and the rule holds for every method',
+        "1:65 `method` is \"FROBNICATE\", which is no method that Node reads: give one of node:http's METHODS, such as 'POST'"
+      ]
+    ],
+    ['- ? [a]\n  : 1\n', [expect.stringContaining('1:')]],
+    [
+      '---\n- { limit: 1, window: 1s }\n# more\n---\n- { limit: many }\n',
+      ['4:1 a second document begins here: write one document a file, or all rules in one list']
+    ],
+    [
+      '- { limit: 1, window: 1s }\n...\n%YAML 1.2\n---\n',
+      [expect.stringMatching(/^4:1 a second document begins here/)]
+    ]
   ])('is told of %j', (text, expected) => {
     expect(problemsOf(text).slice(0, expected.length)).toEqual(expected)
   })
@@ -70,6 +89,22 @@ describe('what is wrong with a file', () => {
     expect(problemsOf('{\n\t"rules": [\n\t\t{ "limit": 0.5 }\n\t]\n}\n')).toEqual([
       expect.stringMatching(/^3:14 `limit` is 0.5/)
     ])
+  })
+
+  it.each([
+    '---\n- { limit: 1, window: 1s }\n',
+    '%YAML 1.2\n---\n- { limit: 1, window: 1s }\n...\n# the end\n'
+  ])('is none where one document says where it begins and ends: %j', (text) => {
+    expect(problemsOf(text)).toEqual([])
+  })
+
+  it('has its place behind a byte order mark', () => {
+    expect(problemsOf('\uFEFF- limit: 1\n  window: 1s\n- limit: 2\n  window: 1s\n')).toEqual([])
+    expect(problemsOf('\uFEFF- limit: no\n  window: 1s\n- limit: no\n  window: 1s\n')).toEqual([
+      expect.stringMatching(/^1:10 `limit`/),
+      expect.stringMatching(/^3:10 `limit`/)
+    ])
+    expect(problemsOf('\uFEFF[{ "limit": 1, "window": "1s" }]')).toEqual([])
   })
 
   it('takes aliases of YAML', () => {

@@ -123,6 +123,8 @@ const subtle = [
   '- { limit: 1, window: 1s, burst: 5 }',
   '- { limit: 1, window: 1s, match: { address: 10.0.0.0/40 } }',
   "- { limit: 1, window: 1s, match: { path: '/a/*/b' } }",
+  '- { limit: 1, window: 1s, match: { method: PSOT } }',
+  "- { limit: 1, window: 1s, match: { method: [GET, '*'] } }",
   '- { limit: 1, window: 1s, cost: 2 }',
   '- { limit: 1, window: 1s, aborted: failure }',
   '- { limits: [{ limit: 1, window: 1s }, { limit: 1, window: 1s }] }',
