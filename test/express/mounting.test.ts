@@ -55,9 +55,9 @@ describe.each(['express4', 'express5'] as const)('%s', (name) => {
       app.use('/api', limited(9), router)
       app.get('/', ok)
       const client = await served(app)
-      expect(await client.statuses(paths('/', '/api/y', '/api/y', '/api/x', '/api/x', '/api/x', '/'))).toEqual([
-        200, 200, 429, 200, 200, 429, 200
-      ])
+      expect(
+        await client.statuses(paths('/', '/api/y', '/api/y', '/api/x', '/api/x', '/api/x', '/'))
+      ).toEqual([200, 200, 429, 200, 200, 429, 200])
       expect(quotaFields(await client.get('/'))).toEqual([])
     })
 
