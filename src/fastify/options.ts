@@ -2,10 +2,11 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fast
 import type { OptionTable, TableOf } from '../core/options.js'
 import { limitOptions } from '../core/policy-or-limits.js'
 import { oneOf } from '../core/readers.js'
+import { type GateSettings, gateSettings } from '../http/gate-settings.js'
 import type { AsyncKeyedLimiter, KeyedLimiter } from '../http/keyed-limiter.js'
 import type { LimitRules } from '../http/limits.js'
 import { namedPolicies } from '../http/named-policies.js'
-import { type GateOptions, type GateSettings, gateSettings } from '../http/options.js'
+import type { GateOptions } from '../http/options.js'
 
 const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 

@@ -74,9 +74,9 @@ export function jointRules<Req>(
   return new JointRules(
     groups.map(({ tiers, at, key, cost }, i) => {
       const areNamed = tiers.every(({ name }) => name !== undefined)
-      const named_ = tiers.map((tier, j) => ({ ...tier, name: named[i]![j]! }))
+      const all = tiers.map((tier, j) => ({ ...tier, name: named[i]![j]! }))
       const own = i === 0 ? settings : { ...settings, block: undefined, ban: undefined }
-      const rules = ruleSource<Req>({ tiers: named_, isList: true }, own, owner, areNamed)
+      const rules = ruleSource<Req>({ tiers: all, isList: true }, own, owner, areNamed)
       return {
         rules,
         at,

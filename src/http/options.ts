@@ -1,30 +1,21 @@
 import type { Clock } from '../core/clock.js'
-import { type OptionTable, readOptions } from '../core/options.js'
-import { limitOptions } from '../core/policy-or-limits.js'
+import { readOptions } from '../core/options.js'
 import type { Owner } from '../core/store.js'
-import { type LimiterSettings, limiterOptions, warnOfIdle } from '../limiter/options.js'
+import { warnOfIdle } from '../limiter/options.js'
 import type { ForwardedSource } from './forwarded.js'
 import { Gate } from './gate.js'
+import { type GateSettings, gateSettings } from './gate-settings.js'
 import { type HeaderPlan, headerPlan } from './headers/index.js'
-import { type CountPredicate, type HttpSettings, httpOptions, type ShadowListener } from './http-options.js'
+import { type CountPredicate, httpOptions, type ShadowListener } from './http-options.js'
 import type { KeySpec } from './key.js'
 import { type LimitRules, type Limits, readLimitRules, type Watched } from './limits.js'
 import type { RulesOption } from './request-rules.js'
 import { type GateChoice, RuledGates } from './ruled-gates.js'
 import type { PerRequest, RuleSource } from './rules.js'
 
-/** The options of an HTTP limiter other than its policies. */
-export interface GateSettings<Req, Res> extends LimiterSettings, HttpSettings<Req, Res> {}
-
 /** Options of one policy, of `limits` for several, of `plans`, or rules of a file. */
 export type GateOptions<Req, Res, Plan extends string = string> = GateSettings<Req, Res> &
   LimitRules<Req, Plan>
-
-/** How those are read. A route may inherit them from its plugin. */
-export const gateSettings: OptionTable = { ...limiterOptions, ...httpOptions }
-
-/** The options of a gate whose limit may be left out, as in a plugin or a module. */
-export const gateOptions: OptionTable = { ...limitOptions, ...gateSettings }
 
 /** Options, validated and compiled once. */
 export interface GatePlan<Req, Res> {
@@ -62,52 +53,62 @@ export function gatePlan<Req, Res>(
   where: string,
   owner: Owner = { mayShare: true }
 ): GatePlan<Req, Res> {
-  const {
-    headers: styles = 'draft-06',
-    retryAfterFormat = 'delay-seconds',
-    now
-  } = Object(options) as typeof options
+  const { headers: styles = 'draft-06', retryAfterFormat = 'delay-seconds' } = Object(
+    options
+  ) as typeof options
   const headers = headerPlan(styles, { retryAfterFormat })
   const labelled = owner.label === undefined ? { ...owner, label: where } : owner
   const ruled = ruledBy<Req, Res>(options, where, owner)
   const { enforced, watched } =
     ruled === null ? readLimitRules<Req>(options, where, labelled) : limitsOfRules(ruled, options)
-  const planFor = ({ rules, key, cost, tiers }: Limits<Req>): GatePlan<Req, Res> => {
-    const terms = { rules, headers, countOnly: options.countOnly }
-    const read = readOptions(httpOptions, { ...options, cost }, terms)
-    if (tiers.length > 0) warnOfIdle(options, tiers, where, read.cost === 1)
-    const { shadow } = read
-    return {
-      rules,
-      ruled,
-      key,
-      cost: read.cost as PerRequest<Req, number>,
-      skip: read.skip as GatePlan<Req, Res>['skip'],
-      allows: read.allow,
-      denies: read.deny,
-      ipv6Subnet: read.ipv6Subnet,
-      forwarded: read.forwarded,
-      counts: read.countOnly as GatePlan<Req, Res>['counts'],
-      abortedStatus: read.aborted,
-      isShadow: shadow !== false,
-      onShadow: typeof shadow === 'function' ? (shadow as ShadowListener<Req>) : null,
-      headers,
-      exposes: read.exposeHeaders,
-      partitionSecret: read.partitionKey,
-      statusCode: read.statusCode,
-      message: read.message as GatePlan<Req, Res>['message'],
-      onLimited: read.onLimited as GatePlan<Req, Res>['onLimited'],
-      now,
-      watched: []
-    }
-  }
+  const made = { options, where, headers, ruled }
   const all = watched.map(({ limits, onShadow }): GatePlan<Req, Res> => {
-    const plan = planFor(limits)
+    const plan = planOf(limits, made)
     return { ...plan, isShadow: true, onShadow: onShadow ?? plan.onShadow }
   })
-  if (enforced !== null) return { ...planFor(enforced), watched: all }
+  if (enforced !== null) return { ...planOf(enforced, made), watched: all }
   const [first, ...others] = all as [GatePlan<Req, Res>, ...GatePlan<Req, Res>[]]
   return { ...first, watched: others }
+}
+
+/** What the plans of one gate have in common. */
+interface Made<Req, Res> extends Pick<GatePlan<Req, Res>, 'headers' | 'ruled'> {
+  readonly options: GateOptions<Req, Res>
+  readonly where: string
+}
+
+/** The plan of some limits, with all else as it is written. */
+function planOf<Req, Res>(
+  { rules, key, cost, tiers }: Limits<Req>,
+  { options, where, headers, ruled }: Made<Req, Res>
+): GatePlan<Req, Res> {
+  const terms = { rules, headers, countOnly: options.countOnly }
+  const read = readOptions(httpOptions, { ...options, cost }, terms)
+  if (tiers.length > 0) warnOfIdle(options, tiers, where, read.cost === 1)
+  const { shadow } = read
+  return {
+    rules,
+    ruled,
+    key,
+    cost: read.cost as PerRequest<Req, number>,
+    skip: read.skip as GatePlan<Req, Res>['skip'],
+    allows: read.allow,
+    denies: read.deny,
+    ipv6Subnet: read.ipv6Subnet,
+    forwarded: read.forwarded,
+    counts: read.countOnly as GatePlan<Req, Res>['counts'],
+    abortedStatus: read.aborted,
+    isShadow: shadow !== false,
+    onShadow: typeof shadow === 'function' ? (shadow as ShadowListener<Req>) : null,
+    headers,
+    exposes: read.exposeHeaders,
+    partitionSecret: read.partitionKey,
+    statusCode: read.statusCode,
+    message: read.message as GatePlan<Req, Res>['message'],
+    onLimited: read.onLimited as GatePlan<Req, Res>['onLimited'],
+    now: options.now,
+    watched: []
+  }
 }
 
 /** What stands for the limits of a gate that has rules of a file in their place. */

@@ -2,8 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { OptionTable, TableOf } from '../core/options.js'
 import { flag, oneOf } from '../core/readers.js'
 import type { LimitOptions } from '../decorators/limit.js'
+import { gateOptions } from '../http/gate-settings.js'
 import { namedPolicies } from '../http/named-policies.js'
-import { type GateOptions, gateOptions } from '../http/options.js'
+import type { GateOptions } from '../http/options.js'
 import type { RequestRateLimit } from '../http/request-rate-limit.js'
 
 /**
