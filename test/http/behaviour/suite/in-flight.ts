@@ -225,9 +225,13 @@ export function inFlight(framework: Framework): void {
         rateLimit!.release()
         await handler(exchange)
       })
-      const asked = [app.get(), app.get(), app.get()]
+      const asked = [app.get(), app.get()]
+      await until(() => held.length === 2)
+      // A store outside the process hears of it a moment later.
+      await allFree(app, 2)
+      asked.push(app.get())
       await until(() => held.length === 3)
-      expect(await free(app)).toBe(2)
+      await allFree(app, 2)
       for (const one of held) one.open()
       for (const answer of asked) expect((await answer).status).toBe(200)
       await allFree(app, 2)
