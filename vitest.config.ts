@@ -10,6 +10,8 @@ const patientRedis =
   'test/redis/{batching,behaviour-*,cases,clear,client-types,clients,clock-steps,connections,custom,differential,lease-bound,nest,plain-takes,sliding-log,store-suite,vectors}.test.ts'
 /** Those of Redis that start many processes, which would make every neighbour late. */
 const crowds = 'test/redis/permits/{hammer,processes}.test.ts'
+/** What fills the event loop: what runs beside it would be taken for a slow server. */
+const busy = 'test/redis/faults/busy.test.ts'
 /** Files that compare how long something takes, or have threads on all cores. */
 const timed = [
   'test/http/linear-time.test.ts',
@@ -54,10 +56,11 @@ export default defineConfig(({ mode }) => ({
       { extends: true, test: { name: 'timed', include: timed, fileParallelism: false } },
       onRedis('redis timed', {
         include: [redis],
-        exclude: [patientRedis, crowds],
+        exclude: [patientRedis, crowds, busy],
         sequence: { groupOrder: 1 }
       }),
-      onRedis('redis crowds', { include: [crowds], sequence: { groupOrder: 2 } })
+      onRedis('redis crowds', { include: [crowds], sequence: { groupOrder: 2 } }),
+      onRedis('redis busy', { include: [busy], sequence: { groupOrder: 3 } })
     ]
   }
 }))
