@@ -3,7 +3,7 @@ import type { HealthReason } from './health.js'
 /** Why a request is shed: no room among those in flight, or the health of this worker. */
 export type ShedReason = 'concurrency' | HealthReason
 
-/** One request that is shed, as `onShed` is told of it. */
+/** One request that is shed, as `onShed` gets it. */
 export interface Shedding<P extends string = string> {
   readonly priority: P
   readonly reason: ShedReason

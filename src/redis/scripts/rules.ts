@@ -13,7 +13,7 @@ export interface RuleParts {
   readonly policies: readonly Policy[]
   /** The lowest limits that keys were charged under; null if limits do not vary. */
   readonly lowest: readonly Policy[] | null
-  /** The time, as far as it is known here: what is told of a calendar is around it. */
+  /** About the time that the server has: of a calendar it is given the windows around it. */
   readonly now: number
 }
 

@@ -237,6 +237,38 @@ export function inFlight(framework: Framework): void {
       await allFree(app, 2)
     })
 
+    it('a client that leaves before it is decided about is to `countOnly` what `aborted` says', async () => {
+      let asked = 0
+      const ready = gate<void>()
+      const { handler, held } = holding()
+      const app = await serve(
+        {
+          limits: [{ limit: 3, window: '1d' }, { concurrency: 1 }],
+          countOnly: 'failures',
+          aborted: 'success',
+          key: async () => {
+            asked++
+            await ready.promise
+            return 'k'
+          }
+        },
+        handler
+      )
+      const leaving = app.open()
+      leaving.answer.catch(() => {})
+      await until(() => asked === 1)
+      leaving.abort()
+      // The server learns of the abort from its socket: a moment for that.
+      await new Promise((resolve) => setTimeout(resolve, 15))
+      ready.open()
+      await turns()
+      await untilAsync(async () => {
+        const { tiers } = await app.limiters.one!.peek('k')
+        return tiers.map(({ remaining }) => remaining).join() === '3,1'
+      })
+      expect(held).toEqual([])
+    })
+
     it('INF-09: beside windows, all or nothing', async () => {
       const { handler, begun, end } = holding()
       const limits = [{ limit: 3, window: '1d' }, { concurrency: 1 }]
